@@ -1,0 +1,78 @@
+# Everything here needs Go and make, and builds what else it needs; `make test-race`
+# needs a C compiler, too. `make help` is the list.
+
+TOOL     := go run ./tools/build
+MODULES  := . tools/temporal tools/lint tools/openapi
+PACKAGES := ./...
+# Where the race detector pays: what is called concurrently.
+RACY     := ./providers/... ./workflows/... ./activities/... ./testsuite/fake/... ./testsuite/providertest/...
+# The longest package starts a Temporal server and real proxies.
+TIMEOUT  := 15m
+# A revision is stamped where git can tell it.
+STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
+
+.DEFAULT_GOAL := help
+.PHONY: help run clean-dev test test-race lint verify build generate clean \
+	vet format generated tidy layers clean-tree tool-temporal tool-lint
+
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: tool-temporal build ## the fleet on this machine: Temporal, worker, API and two sample proxies
+	@exec bin/starter dev
+
+clean-dev: build ## remove the instances and the state that `make run` left
+	@exec bin/starter dev clean
+
+test: tool-temporal build ## unit, workflow, conformance, replay, layer and end-to-end tests
+	go test -timeout $(TIMEOUT) $(PACKAGES)
+
+test-race: tool-temporal ## the packages that are called concurrently, under the race detector
+	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(RACY)
+
+lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
+	bin/golangci-lint run $(PACKAGES)
+	bin/workflowcheck -config tools/lint/workflowcheck.yaml ./workflows/...
+
+verify: vet format generated tidy layers clean-tree ## what must hold before a commit; a dirty tree fails
+
+build: ## bin/worker and bin/starter
+	@mkdir -p bin
+	@test -x bin/starter || echo "building the worker and the starter: about two minutes, the first time only"
+	@go build -trimpath -buildvcs=$(STAMP) -o bin/worker ./worker
+	@go build -trimpath -buildvcs=$(STAMP) -o bin/starter ./starter
+
+generate: ## the code that api/openapi.yaml describes
+	go generate $(PACKAGES)
+
+clean: ## remove bin/; tools stay in the user's cache
+	rm -rf bin
+
+vet:
+	go vet $(PACKAGES)
+	go vet -tags=integration $(PACKAGES)
+	GOOS=darwin CGO_ENABLED=0 go vet -tags=integration $(PACKAGES)
+
+format: tool-lint
+	bin/golangci-lint fmt --diff
+
+# Compares with what was there, so that uncommitted work may be verified, too.
+generated:
+	@before=$$(git diff | git hash-object --stdin); go generate $(PACKAGES) && \
+	test "$$before" = "$$(git diff | git hash-object --stdin)" || \
+	{ echo "generated files were not current; make generate has been run, commit them" >&2; exit 1; }
+
+tidy:
+	@for module in $(MODULES); do (cd $$module && echo "go mod tidy -diff in $$module" && go mod tidy -diff) || exit 1; done
+
+layers:
+	go test -count=1 ./testsuite/layers
+
+clean-tree:
+	@test -z "$$(git status --porcelain)" || { echo "the tree is dirty:" >&2; git status --short >&2; exit 1; }
+
+tool-temporal:
+	@$(TOOL) temporal
+
+tool-lint:
+	@$(TOOL) golangci-lint workflowcheck

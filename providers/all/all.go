@@ -1,0 +1,22 @@
+// Package all lists every provider type of this build. It imports each of them, and
+// the composition roots import it. Adding a type is one line in Factories.
+package all
+
+import (
+	"context"
+
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/local"
+	"github.com/egressfleet/egressfleet/providers/registry"
+)
+
+// Factories returns one factory per provider type, in the order of the docs.
+func Factories() []registry.Factory {
+	return []registry.Factory{
+		registry.NewFactory(local.Type, newLocal),
+	}
+}
+
+func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (providers.Provider, error) {
+	return local.New(ctx, env.Name, env.Installation, cfg)
+}

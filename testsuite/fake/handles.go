@@ -1,0 +1,122 @@
+package fake
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/egressfleet/egressfleet/providers"
+)
+
+// The handles below do to the backend what its owner, its operator or bad luck
+// would do. Naming an instance that is not there does nothing.
+
+// Lose makes an instance vanish, as if somebody deleted it by hand.
+func (p *Provider) Lose(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.instances, id)
+}
+
+// SetState changes what Get says. Running gives an address to an instance that has
+// none; every other state takes it away.
+func (p *Provider) SetState(id string, state providers.State) {
+	p.change(id, func(i *instance) {
+		switch {
+		case state != providers.StateRunning:
+			i.State, i.IP = state, ""
+		case i.IP == "":
+			p.run(i)
+		default:
+			i.State = state
+		}
+	})
+}
+
+// SetReason sets why an instance is in its state.
+func (p *Provider) SetReason(id, reason string) {
+	p.change(id, func(i *instance) { i.Reason = reason })
+}
+
+// SetCreatedAt makes an instance older or younger; the zero time is one that the
+// backend cannot tell.
+func (p *Provider) SetCreatedAt(id string, at time.Time) {
+	p.change(id, func(i *instance) { i.CreatedAt = at })
+}
+
+// SetDeleting makes an instance look as if a delete were under way, or not.
+func (p *Provider) SetDeleting(id string, deleting bool) {
+	p.change(id, func(i *instance) { i.Deleting = deleting })
+}
+
+// SetIP moves a running instance to another address.
+func (p *Provider) SetIP(id, ip string) {
+	p.change(id, func(i *instance) { i.IP = ip })
+}
+
+// Hide makes Get and ListByTag miss an instance that is there, as a backend with
+// eventual consistency does. Create still finds it. Show ends it.
+func (p *Provider) Hide(id string) { p.change(id, func(i *instance) { i.hidden = true }) }
+
+// Show ends Hide.
+func (p *Provider) Show(id string) { p.change(id, func(i *instance) { i.hidden = false }) }
+
+// Finish lets an instance that is provisioning run.
+func (p *Provider) Finish(id string) {
+	p.change(id, func(i *instance) {
+		if i.State == providers.StateProvisioning {
+			p.run(i)
+		}
+	})
+}
+
+// FinishDeletes removes every instance that is being deleted.
+func (p *Provider) FinishDeletes() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.instances, func(_ string, i *instance) bool { return i.Deleting })
+}
+
+// FailCreate lets the next create that makes an instance be accepted and fail
+// late: Get then returns an error of that class whose Op is create, until the
+// instance is deleted or created with a higher Attempt.
+func (p *Provider) FailCreate(class providers.Class, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failNext = &failNext{class: class, text: text}
+}
+
+// Plant puts an instance there as it is. One without an installation, or with
+// another, is not the provider's: it is never listed.
+func (p *Provider) Plant(i providers.Instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.instances[i.ID] = &instance{Instance: i}
+}
+
+// Requests returns every create that was asked for, in order, with the repetitions.
+func (p *Provider) Requests() []providers.CreateRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests)
+}
+
+// Instances returns all that the backend holds, whoever owns it, in the order of
+// the IDs: nothing left is an empty list.
+func (p *Provider) Instances() []providers.Instance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]providers.Instance, 0, len(p.instances))
+	for _, id := range slices.Sorted(maps.Keys(p.instances)) {
+		out = append(out, p.instances[id].Instance)
+	}
+	return out
+}
+
+func (p *Provider) change(id string, change func(*instance)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i, ok := p.instances[id]; ok {
+		change(i)
+	}
+}

@@ -1,0 +1,232 @@
+package providertest_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/testsuite/fake"
+)
+
+func deleteMutants() map[string]mutant {
+	idle := func(w *twisted) { w.remove = func(context.Context, string) error { return nil } }
+	return map[string]mutant{
+		"a delete does nothing": {row: "DeleteEndsInNotFound", says: "Get says NotFound", twist: idle},
+		"a delete that waits does not": {
+			row: "DeleteThatWaitsHasWaited", says: "the profile says that Delete waits",
+			opts: []fake.Option{fake.WithSlowDelete()},
+			twist: func(w *twisted) {
+				w.profile = func() providers.Profile {
+					p := w.Faults.Profile()
+					p.DeleteReturn = providers.DeleteWaits
+					return p
+				}
+			},
+		},
+		"a second delete fails": {
+			row: "DeleteMayBeRepeated", says: "no such instance",
+			twist: func(w *twisted) { w.remove = pedantic(w) },
+		},
+		"a delete while one runs fails": {
+			row: "DeletesMayOverlap", says: "busy",
+			twist: func(w *twisted) {
+				var once sync.Map
+				w.remove = func(ctx context.Context, id string) error {
+					if _, again := once.LoadOrStore(id, true); again {
+						return providers.Wrap(providers.ErrTransient, providers.OpDelete, "lab", id, errors.New("busy"))
+					}
+					return w.Faults.Delete(ctx, id)
+				}
+			},
+		},
+		"deleting what is not there fails": {
+			row: "DeleteOfWhatNeverWasIsNil", says: "no such instance",
+			twist: func(w *twisted) { w.remove = pedantic(w) },
+		},
+		"something stays behind": {
+			row: "DeleteLeavesNothing", says: "but this is left", opts: []fake.Option{fake.WithSlowDelete()},
+			twist: dyingIsNotFound,
+		},
+		"a delete takes all": {
+			row: "DeleteTouchesNoOther", says: "no such instance",
+			twist: func(w *twisted) {
+				w.remove = func(ctx context.Context, id string) error {
+					for _, i := range w.Instances() {
+						w.Lose(i.ID)
+					}
+					return w.Faults.Delete(ctx, id)
+				}
+			},
+		},
+	}
+}
+
+func pedantic(w *twisted) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		if _, err := w.Faults.Get(ctx, id); err != nil {
+			return providers.Wrap(providers.ErrNotFound, providers.OpDelete, "lab", id, errors.New("no such instance"))
+		}
+		return w.Faults.Delete(ctx, id)
+	}
+}
+
+func callMutants() map[string]mutant {
+	return map[string]mutant{
+		"a delete ignores its context": {
+			row: "EndedContextReturnsAtOnce", says: "delete",
+			twist: func(w *twisted) {
+				w.remove = func(ctx context.Context, id string) error {
+					return w.Faults.Delete(context.WithoutCancel(ctx), id)
+				}
+			},
+		},
+		"a cancelled get is permanent": {
+			row: "EndedContextReturnsAtOnce", says: "class of",
+			twist: func(w *twisted) {
+				w.says(func(e *providers.Error) error { e.Class = providers.ErrPermanent; return e })
+			},
+		},
+		"a list waits for its backend whatever happens": {
+			row: "CancelledCallReturns", says: "list does not return within",
+			twist: func(w *twisted) {
+				w.list = func(ctx context.Context) ([]providers.Instance, error) {
+					all, err := w.Faults.ListByTag(ctx)
+					if ctx.Err() != nil {
+						awaitLater()
+					}
+					return all, err
+				}
+			},
+		},
+		"two calls at once disturb each other": {
+			row: "EverythingAtOnce", says: "busy",
+			twist: func(w *twisted) {
+				var lives sync.Map
+				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
+					lives.Store(id, true)
+					others := 0
+					lives.Range(func(any, any) bool { others++; return true })
+					if others > 1 {
+						return nil, providers.Wrap(providers.ErrTransient, providers.OpGet, "lab", id, errors.New("busy"))
+					}
+					return w.Faults.Get(ctx, id)
+				}
+			},
+		},
+		"an error is no *Error": {
+			row: "ErrorsSayWhatFailed", says: "want *providers.Error",
+			twist: func(w *twisted) { w.says(func(e *providers.Error) error { return errors.Join(e.Class, e.Err) }) },
+		},
+		"an error has no provider": {
+			row: "ErrorsSayWhatFailed", says: "provider of",
+			twist: func(w *twisted) { w.says(func(e *providers.Error) error { e.Provider = ""; return e }) },
+		},
+		"an error names another operation": {
+			row: "ErrorsSayWhatFailed", says: "operation of",
+			twist: func(w *twisted) {
+				w.says(func(e *providers.Error) error { e.Op = providers.OpList; return e })
+			},
+		},
+		"cloud-init is logged": {
+			row: "SecretsStayInside", says: "s3ntinel",
+			twist: func(w *twisted) {
+				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+					providers.Logger(ctx).Log(ctx, providers.LevelWire, string(req.CloudInit))
+					return w.Faults.Create(ctx, req)
+				}
+			},
+		},
+		"cloud-init is in an error, encoded": {
+			row: "SecretsStayInside", says: "should not contain",
+			twist: func(w *twisted) {
+				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+					id, err := w.Faults.Create(ctx, req)
+					if err != nil {
+						text := base64.StdEncoding.EncodeToString(req.CloudInit)
+						err = providers.Wrap(providers.ClassOf(err), providers.OpCreate, "lab", id, errors.New(text))
+					}
+					return id, err
+				}
+			},
+		},
+		"a credential is in an error": {
+			row: "SecretsStayInside", says: "hunter2",
+			twist: func(w *twisted) {
+				w.says(func(e *providers.Error) error { e.Err = errors.New("https://me:hunter2@backend"); return e })
+			},
+		},
+		"an axis of the profile has no answer": {
+			row: "ProfileAnswersEveryAxis", says: "axis timeouts",
+			twist: func(w *twisted) {
+				w.profile = func() providers.Profile { p := w.Faults.Profile(); p.Timeouts = ""; return p }
+			},
+		},
+		"a blocking create does not block": {
+			row: "BlockingCreateReturnsARunningOne", says: "Create blocks until it runs",
+			opts: []fake.Option{fake.WithProvisioning()},
+			twist: func(w *twisted) {
+				w.profile = func() providers.Profile {
+					p := w.Faults.Profile()
+					p.CreateReturn, p.IPSource = providers.CreateBlocking, providers.IPAssignedAtCreate
+					return p
+				}
+			},
+		},
+	}
+}
+
+func checkMutants() map[string]mutant {
+	target := func(name string) providers.TargetStatus {
+		return providers.TargetStatus{Target: name, Ready: true, Reason: providers.ReasonReachable}
+	}
+	return map[string]mutant{
+		"a check has no order": {
+			row: "CheckHasOneEntryPerTarget", says: "the order is always the same",
+			twist: func(w *twisted) {
+				var turn atomic.Int32
+				w.check = func(context.Context) []providers.TargetStatus {
+					if turn.Add(1)%2 == 0 {
+						return []providers.TargetStatus{target("a"), target("b")}
+					}
+					return []providers.TargetStatus{target("b"), target("a")}
+				}
+			},
+		},
+		"a target has two entries": {
+			row: "CheckHasOneEntryPerTarget", says: "a target has one entry",
+			twist: func(w *twisted) {
+				w.check = func(context.Context) []providers.TargetStatus {
+					return []providers.TargetStatus{target("a"), target("a")}
+				}
+			},
+		},
+		"a check fails as a whole": {
+			row: "CheckReturnsWithItsContext", says: "it never fails as a whole",
+			twist: func(w *twisted) {
+				w.check = func(ctx context.Context) []providers.TargetStatus {
+					if ctx.Err() != nil {
+						return nil
+					}
+					return w.Faults.Check(ctx)
+				}
+			},
+		},
+		"a check outlives its context": {
+			row: "CheckReturnsWithItsContext", says: "check does not return within",
+			twist: func(w *twisted) {
+				w.check = func(ctx context.Context) []providers.TargetStatus {
+					if ctx.Err() != nil {
+						awaitLater()
+					}
+					return w.Faults.Check(ctx)
+				}
+			},
+		},
+	}
+}
+
+func awaitLater() { <-time.After(3 * mutantBounds) }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tool is one pinned command.
+type tool struct {
+	name   string // in bin/
+	module string // the directory below tools/ whose go.mod pins it
+	pkg    string // what to build
+	takes  string // about how long, on two cores and with cold caches
+}
+
+// tools are all that there are; a new one needs a line here and a tool line in its
+// go.mod.
+func tools() []tool {
+	return []tool{
+		{"temporal", "temporal", "github.com/temporalio/cli/cmd/temporal", "4 minutes"},
+		{"golangci-lint", "lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "2 minutes"},
+		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds"},
+		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds"},
+	}
+}
+
+// find returns the tools of the names, in that order.
+func find(names []string) ([]tool, error) {
+	known := tools()
+	list := make([]string, len(known))
+	for i, t := range known {
+		list[i] = t.name
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("name a tool: %s", strings.Join(list, ", "))
+	}
+	found := make([]tool, 0, len(names))
+	for _, name := range names {
+		at := slices.Index(list, name)
+		if at < 0 {
+			return nil, fmt.Errorf("%q is not a tool; there are %s", name, strings.Join(list, ", "))
+		}
+		found = append(found, known[at])
+	}
+	return found, nil
+}
+
+// flags strip what only a debugger needs, and the paths of this machine.
+func flags() []string { return []string{"-trimpath", "-ldflags=-s -w"} }
+
+// environment is what a build is made in. Without C a machine that has no C compiler
+// builds the same.
+func environment() []string { return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off") }
+
+// identity changes with everything that changes the tool: the pinned modules, the
+// toolchain, the platform and the flags.
+func identity(ctx context.Context, t tool, root string) (string, error) {
+	dir := filepath.Join(root, "tools", t.module)
+	show := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOFLAGS")
+	show.Dir, show.Env = dir, environment()
+	platform, err := show.Output()
+	if err != nil {
+		return "", fmt.Errorf("go env: %w", err)
+	}
+	parts := [][]byte{platform, []byte(t.pkg), []byte(strings.Join(flags(), " "))}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // the module's own files
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return key(parts), nil
+}
+
+// keyChars of a digest tell two versions of a tool apart.
+const keyChars = 24
+
+// key is a digest over the parts and their borders.
+func key(parts [][]byte) string {
+	digest := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(digest, "%d:", len(part))
+		digest.Write(part)
+	}
+	return hex.EncodeToString(digest.Sum(nil))[:keyChars]
+}
