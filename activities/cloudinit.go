@@ -1,0 +1,89 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.temporal.io/sdk/activity"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers"
+)
+
+// SecretDigest is what history may know of a secret: where it is, its SHA-256 in
+// hexadecimal and its size in bytes.
+type SecretDigest struct {
+	Ref    v1.SecretRef `json:"ref"`
+	SHA256 string       `json:"sha256"`
+	Bytes  int          `json:"bytes"`
+}
+
+// DigestInput names the secret whose digest a proxy on a provider needs.
+type DigestInput struct {
+	Provider string       `json:"provider"`
+	Ref      v1.SecretRef `json:"ref"`
+}
+
+// DigestCloudInit reads a secret and returns its digest, never its content. A
+// secret that is not there yet is ErrTransient: it may be on its way.
+func (a *Instances) DigestCloudInit(ctx context.Context, in DigestInput) (SecretDigest, error) {
+	content, err := a.readSecret(in.Provider, in.Ref)
+	if err != nil {
+		return SecretDigest{}, lastWord(ctx, ToApplicationError(err))
+	}
+	activity.GetLogger(ctx).Debug("read a secret", "secret", in.Ref.Name, "key", in.Ref.Key, "bytes", len(content))
+	return SecretDigest{Ref: in.Ref, SHA256: v1.Digest(content), Bytes: len(content)}, nil
+}
+
+// userData returns the bytes that an instance gets.
+func (a *Instances) userData(in CreateInput) ([]byte, error) {
+	if in.CloudInit.SecretRef == nil {
+		return in.CloudInit.Bytes(), nil
+	}
+	content, err := a.readSecret(in.Provider, *in.CloudInit.SecretRef)
+	if err == nil && v1.Digest(content) != in.Digest {
+		err = wrapSecret(providers.ErrTransient, in.Provider, *in.CloudInit.SecretRef,
+			errors.New("its content has changed since the spec was looked at"))
+	}
+	return content, err
+}
+
+func (a *Instances) readSecret(provider string, ref v1.SecretRef) ([]byte, error) {
+	if a.SecretsDir == "" {
+		return nil, wrapSecret(providers.ErrPermanent, provider, ref, errors.New("this worker has no secretsDir configured"))
+	}
+	// Name and key are checked not to leave the folder; OpenInRoot holds it for links, too.
+	file, err := os.OpenInRoot(a.SecretsDir, filepath.Join(ref.Name, ref.Key))
+	if err != nil {
+		return nil, wrapSecret(providers.ErrTransient, provider, ref, bare(err))
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err == nil && info.Size() > v1.MaxInlineCloudInit {
+		return nil, wrapSecret(providers.ErrPermanent, provider, ref,
+			fmt.Errorf("%d bytes are more than %d", info.Size(), v1.MaxInlineCloudInit))
+	}
+	content, readErr := io.ReadAll(io.LimitReader(file, v1.MaxInlineCloudInit))
+	if err = errors.Join(err, readErr); err != nil {
+		return nil, wrapSecret(providers.ErrTransient, provider, ref, bare(err))
+	}
+	return content, nil
+}
+
+func wrapSecret(class providers.Class, provider string, ref v1.SecretRef, err error) error {
+	return providers.Wrap(class, providers.OpCreate, provider, "",
+		fmt.Errorf("spec.cloudInit.secretRef %q, key %q: %w", ref.Name, ref.Key, err))
+}
+
+// bare leaves out the path of the worker's file system.
+func bare(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}

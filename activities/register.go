@@ -1,0 +1,11 @@
+// Package activities is the only room that touches the outside world on a
+// workflow's behalf. It may import api/v1 and the provider contract, never a
+// provider or a workflow. Start reading at Instances; errors.go is the wire.
+package activities
+
+import "go.temporal.io/sdk/worker"
+
+// Register is the one list of activities.
+func Register(r worker.ActivityRegistry, instances *Instances) {
+	r.RegisterActivity(instances)
+}

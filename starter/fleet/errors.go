@@ -1,0 +1,25 @@
+package fleet
+
+import "errors"
+
+// What can be wrong with a call, for errors.Is. A *v1.FieldError says that the
+// input cannot be right; everything else is a fault of the fleet itself.
+var (
+	// ErrNotFound: there is no such Proxy, or it is gone.
+	ErrNotFound = errors.New("no such proxy")
+	// ErrConflict: the Proxy there is does not allow it, now or ever.
+	ErrConflict = errors.New("conflict")
+	// ErrUnavailable: Temporal, or every worker, cannot be reached. Trying again helps.
+	ErrUnavailable = errors.New("temporal is unavailable")
+)
+
+// ConflictError is an ErrConflict about one field.
+type ConflictError struct {
+	Field, Value, Problem string
+}
+
+// Error names the field, the value and what stands against it.
+func (e *ConflictError) Error() string { return e.Field + ": \"" + e.Value + "\" " + e.Problem }
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }

@@ -1,0 +1,194 @@
+// Package fleet is the typed client of the fleet: the only room that starts, updates,
+// signals or queries a workflow. It imports api/v1, the names of workflows and the
+// Temporal client. Start reading at Client.Apply; errors.go says what can go wrong.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// answerWithin is how long a worker has for an update. A caller's shorter deadline
+// holds.
+const answerWithin = 8 * time.Second
+
+// Client starts and asks the workflows of one installation. It is safe for
+// concurrent use.
+type Client struct {
+	temporal     client.Client
+	installation string
+	taskQueue    string
+	updates      gate
+}
+
+// Option changes how a new client behaves.
+type Option func(*Client)
+
+// WithTaskQueue starts workflows on another task queue than the usual one.
+func WithTaskQueue(name string) Option {
+	return func(c *Client) { c.taskQueue = name }
+}
+
+// New returns a client that uses, and does not own, a Temporal client.
+func New(c client.Client, installation string, opts ...Option) *Client {
+	fleet := &Client{temporal: c, installation: installation, taskQueue: proxy.TaskQueue, updates: newGate()}
+	for _, opt := range opts {
+		opt(fleet)
+	}
+	return fleet
+}
+
+// Apply starts the proxy if there is none, and makes p's spec and labels the wanted
+// ones. created says that this request's start made it. Repeating a request ID
+// repeats its answer, as long as the proxy's last run is kept. Errors: *v1.FieldError, *ConflictError, ErrUnavailable.
+func (c *Client) Apply(ctx context.Context, p v1.Proxy, requestID string) (applied v1.Proxy, created bool, err error) {
+	if err := validate(p); err != nil {
+		return v1.Proxy{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	id := proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name)
+	leave, err := c.updates.enter(ctx, id)
+	if err != nil {
+		return v1.Proxy{}, false, translate(err)
+	}
+	defer leave()
+	h, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: c.startOperation(id, p, requestID),
+		UpdateOptions: update(id, requestID, proxy.UpdateApply, proxy.ApplyInput{
+			Spec: p.Spec, Labels: p.Metadata.Labels,
+		}),
+	})
+	r, err := receipt(ctx, h, err)
+	if errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w (Temporal may have the wish already; asking again is harmless)", err)
+	}
+	return r.Proxy, r.BornOf == requestID, err
+}
+
+func (c *Client) startOperation(id string, p v1.Proxy, requestID string) client.WithStartWorkflowOperation {
+	spec := p.Spec
+	if spec.CloudInit.IsRedacted() {
+		spec.CloudInit = v1.CloudInit{} // a stand-in is for the update to judge; alone it starts nothing
+	}
+	return c.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID: id, TaskQueue: c.taskQueue,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            fmt.Sprintf("proxy %s/%s on %s", p.Metadata.Namespace, p.Metadata.Name, spec.Provider),
+		Memo:                     map[string]any{proxy.MemoProxy: pending(p)},
+	}, proxy.WorkflowType, proxy.Input{Spec: spec, Labels: p.Metadata.Labels, RequestID: requestID})
+}
+
+// pending is what is shown of a proxy until a worker has taken it up: its UID is
+// added from its workflow.
+func pending(p v1.Proxy) v1.Proxy {
+	return v1.Proxy{
+		Metadata: v1.Metadata{
+			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, Labels: p.Metadata.Labels, Generation: 1,
+		},
+		Spec: p.Spec.Redacted(), Status: v1.ProxyStatus{Phase: v1.PhasePending},
+	}
+}
+
+// Delete wants the proxy gone for good and returns it as it is now. Without a worker
+// the wish is left with Temporal as a signal. Errors: ErrNotFound, ErrUnavailable.
+func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	p, err := c.Get(ctx, namespace, name)
+	if err != nil {
+		return v1.Proxy{}, err
+	}
+	id := proxy.WorkflowID(namespace, name)
+	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
+	defer cancel()
+	r, err := c.tell(asked, id, proxy.UpdateDelete, proxy.Why{Reason: reason})
+	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, proxy.Why{Reason: reason}))
+	}
+	return r.Proxy, err
+}
+
+// Get returns a living proxy. It reads primary storage, so it is never behind, and
+// needs no worker. Errors: ErrNotFound, also for one that is gone; ErrUnavailable.
+func (c *Client) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {
+	id := proxy.WorkflowID(namespace, name)
+	d, err := c.temporal.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return v1.Proxy{}, translate(err)
+	}
+	info := d.RawResponse.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return v1.Proxy{}, fmt.Errorf("%w: %s/%s", ErrNotFound, namespace, name)
+	}
+	return shown(info)
+}
+
+// Timeline returns the last transitions, oldest first. It asks a worker.
+func (c *Client) Timeline(ctx context.Context, namespace, name string) (events []v1.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	v, err := c.temporal.QueryWorkflow(ctx, proxy.WorkflowID(namespace, name), "", proxy.QueryTimeline)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return events, v.Get(&events)
+}
+
+// WaitGone returns once the proxy's workflow has closed with nothing left. It returns
+// an error when it was ended in another way: its instance is then left.
+func (c *Client) WaitGone(ctx context.Context, namespace, name string) error {
+	err := c.temporal.GetWorkflow(ctx, proxy.WorkflowID(namespace, name), "").Get(ctx, nil)
+	if ended, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
+		return fmt.Errorf("the workflow of %s/%s was ended before its instance was removed: %w", namespace, name, ended)
+	}
+	if err = translate(err); errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Ready returns nil when Temporal answers.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return translate(err)
+}
+
+// tell sends an update to a proxy that is there.
+func (c *Client) tell(ctx context.Context, id, name string, arg any) (proxy.Receipt, error) {
+	leave, err := c.updates.enter(ctx, id)
+	if err != nil {
+		return proxy.Receipt{}, translate(err)
+	}
+	defer leave()
+	h, err := c.temporal.UpdateWorkflow(ctx, update(id, "", name, arg))
+	return receipt(ctx, h, err)
+}
+
+func validate(p v1.Proxy) error {
+	if err := p.Metadata.Validate(); err != nil {
+		return err
+	}
+	return p.Spec.Validate()
+}
+
+func update(workflowID, updateID, name string, arg any) client.UpdateWorkflowOptions {
+	return client.UpdateWorkflowOptions{
+		WorkflowID: workflowID, UpdateID: updateID, UpdateName: name, Args: []any{arg},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	}
+}
+
+func receipt(ctx context.Context, h client.WorkflowUpdateHandle, err error) (r proxy.Receipt, _ error) {
+	if err == nil {
+		err = h.Get(ctx, &r)
+	}
+	return r, translate(err)
+}

@@ -1,0 +1,83 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// pageSize is how many proxies one request to Visibility returns.
+const pageSize = 1000
+
+// List returns the living proxies of a namespace, or of all for "", sorted by
+// namespace and name. It reads Visibility, which lags by a moment. One that no
+// worker has taken up is left out, unless this client started it.
+func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
+		proxy.WorkflowType, proxy.IDPrefix(namespace))
+	var all []v1.Proxy
+	var next []byte
+	for {
+		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Query: query, PageSize: pageSize, NextPageToken: next,
+		})
+		if err != nil {
+			return nil, translate(err)
+		}
+		for _, info := range page.GetExecutions() {
+			p, err := shown(info)
+			switch {
+			case errors.Is(err, errNotTaken):
+			case err != nil:
+				return nil, err
+			default:
+				all = append(all, p)
+			}
+		}
+		if next = page.GetNextPageToken(); len(next) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(all, inOrder)
+	// A proxy that continues as new between two pages is on both.
+	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 }), nil
+}
+
+func inOrder(a, b v1.Proxy) int {
+	return cmp.Or(
+		strings.Compare(a.Metadata.Namespace, b.Metadata.Namespace),
+		strings.Compare(a.Metadata.Name, b.Metadata.Name),
+	)
+}
+
+// errNotTaken is a proxy that was started without this client, and that no worker
+// has looked at: whether its input can be right is not known.
+var errNotTaken = errors.New("no worker has taken the proxy up yet")
+
+// shown reads the Proxy that a workflow publishes.
+func shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
+	id := info.GetExecution().GetWorkflowId()
+	memo, ok := info.GetMemo().GetFields()[proxy.MemoProxy]
+	if !ok {
+		return v1.Proxy{}, fmt.Errorf("%w: %s: %w", ErrUnavailable, id, errNotTaken)
+	}
+	var p v1.Proxy
+	if err := converter.GetDefaultDataConverter().FromPayload(memo, &p); err != nil {
+		return p, fmt.Errorf("reading the memo of %s: %w", id, err)
+	}
+	if p.Metadata.UID == "" { // as it was started
+		p.Metadata.UID, p.Metadata.CreatedAt = info.GetFirstRunId(), info.GetStartTime().AsTime()
+		p.Status.Since = p.Metadata.CreatedAt
+	}
+	return p, nil
+}

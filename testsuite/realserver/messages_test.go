@@ -1,0 +1,172 @@
+package realserver
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// senders and each make a storm of 400 signals.
+const senders, each = 8, 50
+
+func TestNoSignalIsLostAcrossContinueAsNew(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	first := l.runID()
+	l.storm()
+	require.Eventually(t, func() bool { return l.runID() != first }, soon, tick, "there was a continue-as-new")
+	l.deleted()
+	require.Equal(t, senders*each, l.taken(), "each signal is in one run, and was taken there")
+}
+
+// storm sends signals from all sides at once, and forces new runs with some.
+func (l *lab) storm() {
+	var wg sync.WaitGroup
+	for range senders {
+		wg.Go(func() {
+			for i := range each / 2 {
+				l.signal(proxy.SignalHint, proxy.Hint{Renew: i%5 == 0})
+				l.signal(proxy.SignalHealth, proxy.HealthReport{Healthy: i%2 == 0, Reason: strconv.Itoa(i)})
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// taken is what the last run says about how many signals were taken in all.
+func (l *lab) taken() int {
+	l.t.Helper()
+	v, err := l.temporal.QueryWorkflow(l.t.Context(), l.id(), "", proxy.QueryMessages)
+	require.NoError(l.t, err)
+	var n int
+	require.NoError(l.t, v.Get(&n))
+	return n
+}
+
+func TestASlowUpdateSurvivesContinueAsNew(t *testing.T) {
+	l := newLab(t, quick())
+	slow := &slowUpdates{entered: make(chan struct{}, 99)}
+	l.around = []interceptor.WorkerInterceptor{slow}
+	l.work()
+	l.apply("apply", spec)
+	l.running()
+	for len(slow.entered) > 0 {
+		<-slow.entered
+	}
+	first := l.runID()
+	answer := make(chan error)
+	go func() {
+		_, err := l.tell("hold", proxy.UpdateHold)
+		answer <- err
+	}()
+	<-slow.entered // the handler is at work
+	l.handOver(first)
+	require.NoError(t, <-answer, "the caller has its answer")
+	require.True(t, l.get().Status.Held, "and the next run its effect")
+	l.deleted()
+}
+
+func TestAnUpdateIDHasOneEffectAcrossContinueAsNew(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	l.told("same", proxy.UpdateReplace)
+	require.Eventually(t, func() bool { return l.backend.Calls(providers.OpCreate) == 2 }, soon, tick)
+	l.running()
+	l.handOver(l.runID())
+	l.running()
+	require.NotEmpty(t, l.told("same", proxy.UpdateReplace).Proxy.Metadata.UID)
+	l.running()
+	require.Equal(t, 2, l.backend.Calls(providers.OpCreate))
+	l.deleted()
+}
+
+func TestAHundredUpdatesWithStartMakeOneProxy(t *testing.T) {
+	l := newLab(t, quick())
+	l.work()
+	const callers = 100
+	type outcome struct {
+		uid     string
+		created bool
+		err     error
+	}
+	outcomes := make(chan outcome, callers)
+	for i := range callers {
+		go func() {
+			p, created, err := l.Apply(t.Context(), l.wanted(spec), "apply-"+strconv.Itoa(i))
+			outcomes <- outcome{p.Metadata.UID, created, err}
+		}()
+	}
+	uids, makers := map[string]bool{}, 0
+	for range callers {
+		o := <-outcomes
+		require.NoError(t, o.err)
+		uids[o.uid] = true
+		if o.created {
+			makers++
+		}
+	}
+	require.Len(t, uids, 1)
+	require.Equal(t, 1, makers, "one caller is told that it made the proxy")
+	l.running()
+	require.EqualValues(t, 1, l.get().Metadata.Generation)
+	require.Equal(t, 1, l.backend.Calls(providers.OpCreate))
+	l.deleted()
+}
+
+func TestASignalThatDoesNotDecodeIsDropped(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	l.signal(proxy.SignalHealth, "garbage")
+	l.signal(proxy.SignalHealth, proxy.HealthReport{Reason: v1.ReasonUnreachable})
+	require.Eventually(t, func() bool {
+		healthy := l.get().Status.Healthy
+		return healthy != nil && !*healthy
+	}, soon, tick)
+	require.Equal(t, 1, l.taken())
+	l.deleted()
+}
+
+// handOver forces the run to continue as new.
+func (l *lab) handOver(run string) {
+	l.t.Helper()
+	l.signal(proxy.SignalHint, proxy.Hint{Renew: true})
+	require.Eventually(l.t, func() bool { return l.runID() != run }, soon, tick)
+}
+
+const slowness = 3 * time.Second
+
+// slowUpdates makes every update handler wait before it does anything.
+type slowUpdates struct {
+	interceptor.WorkerInterceptorBase
+	entered chan struct{}
+}
+
+func (s *slowUpdates) InterceptWorkflow(
+	_ workflow.Context, next interceptor.WorkflowInboundInterceptor,
+) interceptor.WorkflowInboundInterceptor {
+	return &slowInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, s.entered}
+}
+
+type slowInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	entered chan struct{}
+}
+
+func (i *slowInbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+	if !workflow.IsReplaying(ctx) {
+		i.entered <- struct{}{}
+	}
+	if err := workflow.Sleep(ctx, slowness); err != nil {
+		return nil, err
+	}
+	return i.Next.ExecuteUpdate(ctx, in)
+}

@@ -1,0 +1,173 @@
+package proxy
+
+import (
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers"
+)
+
+type action string
+
+const (
+	actionNone   action = "none"
+	actionCreate action = "create"
+	actionDelete action = "delete"
+	actionForget action = "forget" // what is known to be gone
+)
+
+// plan is what one round does, the phase it leads to, the reason it gives, and what
+// ends the wait for the next round.
+type plan struct {
+	Do   action
+	Then v1.Phase
+	Why  string // a condition's reason
+	Next wait
+}
+
+// wait is what a round waits for. Every kind is one future raced against the
+// messages, so there is one way to wait and no hidden "forever". The zero wait is
+// not valid: take one of the constructors.
+type wait struct {
+	kind kind
+	pace pace
+}
+
+type kind string
+
+const (
+	kindAfter kind = "after"
+	kindWatch kind = "watch"
+	kindPark  kind = "park"
+	kindDone  kind = "done"
+)
+
+// after waits for a timer.
+func after(p pace) wait { return wait{kindAfter, p} }
+
+// watch waits until the backend's answer changes.
+func watch(p pace) wait { return wait{kindWatch, p} }
+
+// park waits for a release: only a message that changes something ends it, or the
+// slow probe.
+func park(p pace) wait { return wait{kindPark, p} }
+
+// done closes the workflow.
+func done() wait { return wait{kind: kindDone} }
+
+// decide picks the next action from the state and what was just seen. It is pure:
+// no workflow.Context, no clock.
+func decide(s State, o observation) plan {
+	switch {
+	case o.Failure != nil:
+		return decideFailure(s, *o.Failure)
+	case o.Gone && !s.believes():
+		return plan{actionNone, s.phase(), v1.ReasonInstanceLost, after(paceConfirm)}
+	case s.Deleting:
+		return decideDeleting(o)
+	case o.CreateFailed != nil:
+		return decideCreateFailed(s, *o.CreateFailed)
+	default:
+		return decideLiving(s, o)
+	}
+}
+
+func decideDeleting(o observation) plan {
+	if o.Instance == nil && o.CreateFailed == nil {
+		return plan{actionForget, v1.PhaseDeleting, v1.ReasonInProgress, done()}
+	}
+	p := plan{actionDelete, v1.PhaseDeleting, v1.ReasonInProgress, watch(paceBusy)}
+	if !o.mayDelete() {
+		p.Do = actionNone
+	}
+	return p
+}
+
+// mayDelete is false while the backend says that it is deleting, and shortly after a
+// Delete was accepted.
+func (o observation) mayDelete() bool {
+	return o.DeleteDue && (o.Instance == nil || !o.Instance.Deleting)
+}
+
+func decideLiving(s State, o observation) plan {
+	inst := o.Instance
+	if inst == nil {
+		return plan{actionCreate, v1.PhaseProvisioning, lossOf(s, o), watch(paceBusy)}
+	}
+	if why := s.unwanted(inst); why != "" {
+		p := plan{actionDelete, v1.PhaseReplacing, why, watch(paceBusy)}
+		if !o.mayDelete() {
+			p.Do = actionNone
+		}
+		return p
+	}
+	if inst.State == providers.StateRunning && inst.IP != "" {
+		return plan{actionNone, v1.PhaseRunning, v1.ReasonCreated, watch(paceSteady)}
+	}
+	return plan{actionNone, v1.PhaseProvisioning, v1.ReasonProvisioning, watch(paceBusy)}
+}
+
+// lossOf says why an instance is made: the first one, or one for another.
+func lossOf(s State, o observation) string {
+	if o.Gone && s.Status.ProviderID != "" && !s.Removing {
+		return v1.ReasonInstanceLost
+	}
+	return v1.ReasonProvisioning
+}
+
+// decideCreateFailed waits once as the class says; the round after the wait removes
+// what the create may have left, and the next one creates anew.
+func decideCreateFailed(s State, f failure) plan {
+	if s.Lapsed == s.Attempt {
+		return plan{actionDelete, v1.PhaseReplacing, v1.ReasonCreateFailed, watch(paceBusy)}
+	}
+	p := plan{actionNone, v1.PhaseProvisioning, v1.ReasonCreateFailed, after(paceRetry)}
+	switch f.Class {
+	case providers.ErrPermanent:
+		p.Then, p.Next = v1.PhaseBlocked, park(paceProbe)
+	case providers.ErrQuotaExceeded:
+		p.Next = after(paceQuota)
+	case providers.ErrNotFound, providers.ErrTransient:
+	}
+	return p
+}
+
+// decideFailure picks what to do about a classified error. The workflow never fails
+// on one: the proxy outlives every outage.
+func decideFailure(s State, f failure) plan {
+	p := plan{Do: actionNone, Then: s.phase(), Why: f.reason()}
+	switch {
+	case f.Class == providers.ErrPermanent && !s.Deleting:
+		p.Then, p.Next = v1.PhaseBlocked, park(paceProbe)
+	case f.Class == providers.ErrPermanent && f.Look && s.Status.ProviderID != "":
+		// Get can never answer for this ID; a Delete that works is the end (contract §2.2).
+		return plan{actionDelete, v1.PhaseDeleting, v1.ReasonInProgress, done()}
+	case f.Class == providers.ErrPermanent, f.Class == providers.ErrQuotaExceeded:
+		p.Next = s.again(f, paceQuota)
+	default:
+		p.Next = s.again(f, paceRetry)
+	}
+	return p
+}
+
+// again watches a failing look, which costs no history while the outage lasts;
+// anything else is done again after a timer.
+func (s State) again(f failure, p pace) wait {
+	if f.Look && s.Status.ProviderID != "" {
+		return watch(p)
+	}
+	return after(p)
+}
+
+// reason is the word that a condition gives for a failure.
+func (f failure) reason() string {
+	if f.Reason != "" {
+		return f.Reason
+	}
+	switch f.Class {
+	case providers.ErrQuotaExceeded:
+		return v1.ReasonQuotaExceeded
+	case providers.ErrPermanent:
+		return v1.ReasonPermanentError
+	case providers.ErrNotFound, providers.ErrTransient:
+	}
+	return v1.ReasonTransientError
+}

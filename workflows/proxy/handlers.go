@@ -1,0 +1,182 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// ApplyInput is the wanted spec, whole, and the labels.
+type ApplyInput struct {
+	Spec   v1.ProxySpec      `json:"spec"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Why is the input of every other update: a sentence for the timeline.
+type Why struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// Receipt is what every update returns: the proxy as it is now, without the content
+// of its user-data.
+type Receipt struct {
+	Proxy v1.Proxy `json:"proxy"`
+	// BornOf is the request whose start made the proxy.
+	BornOf string `json:"bornOf,omitempty"`
+}
+
+// register makes every message known before the run blocks for the first time.
+func (e *entity) register(ctx workflow.Context) error {
+	return errors.Join(
+		update(ctx, UpdateApply, e.validateApply, e.handleApply),
+		update(ctx, UpdateDelete, e.validateDelete, e.handleDelete),
+		update(ctx, UpdateReplace, e.validateReplace, e.handleReplace),
+		update(ctx, UpdateRetry, e.validateRetry, e.handleRetry),
+		update(ctx, UpdateHold, e.validateHold, e.handleHold),
+		update(ctx, UpdateResume, e.validateResume, e.handleResume),
+		workflow.SetQueryHandler(ctx, QueryStatus, func() (v1.ProxyStatus, error) { return e.state.Status, nil }),
+		workflow.SetQueryHandler(ctx, QueryTimeline, func() ([]v1.Event, error) { return e.state.Timeline, nil }),
+		workflow.SetQueryHandler(ctx, QueryMessages, func() (int64, error) { return e.state.Messages, nil }),
+	)
+}
+
+// update ties a validator, which writes no history when it refuses, to a handler.
+func update[T any](
+	ctx workflow.Context, name string,
+	validate func(T) error, handle func(workflow.Context, T) (Receipt, error),
+) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, name, handle, workflow.UpdateHandlerOptions{
+		Validator: validate, Description: "see " + name + " in the documentation of the Proxy workflow",
+	})
+}
+
+func (e *entity) validateApply(in ApplyInput) error {
+	if err := e.refuseDeleting(); err != nil {
+		return err
+	}
+	spec, err := in.Spec.Restored(e.state.Spec)
+	if err == nil {
+		err = errors.Join(spec.Validate(), v1.ValidateLabels(in.Labels))
+	}
+	if field, ok := errors.AsType[*v1.FieldError](err); ok {
+		return refuse(ErrInvalid, Refusal{field.Field, field.Value, field.Problem})
+	}
+	if is := e.state.Spec.Provider; in.Spec.Provider != is {
+		return refuse(ErrConflict, Refusal{
+			"spec.provider", in.Spec.Provider,
+			fmt.Sprintf("cannot take the place of %q: a proxy never moves; delete it and make another", is),
+		})
+	}
+	return nil
+}
+
+func (e *entity) handleApply(ctx workflow.Context, in ApplyInput) (Receipt, error) {
+	return e.once(ctx, func() {
+		spec, err := in.Spec.Restored(e.state.Spec)
+		if err != nil {
+			return // the validator has refused it
+		}
+		e.state.SecretStale = spec.CloudInit.SecretRef != nil
+		if !maps.Equal(in.Labels, e.state.Labels) {
+			e.state.Labels, e.dirty = in.Labels, true
+		}
+		if reflect.DeepEqual(spec, e.state.Spec) {
+			e.woken = e.woken || e.state.SecretStale
+			return
+		}
+		e.state.Spec = spec
+		e.state.Generation++
+		e.wake(ctx, "SpecChanged", fmt.Sprintf("generation %d", e.state.Generation))
+	}), nil
+}
+
+// validateDelete accepts any reason, and a repetition.
+func (e *entity) validateDelete(Why) error { return nil }
+
+func (e *entity) handleDelete(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() { e.requestDelete(ctx, why.Reason) }), nil
+}
+
+func (e *entity) validateReplace(Why) error {
+	if e.state.Status.ProviderID == "" {
+		return refuse(ErrConflict, Refusal{"status.providerID", "", "is empty: there is no instance to replace"})
+	}
+	return e.refuseDeleting()
+}
+
+func (e *entity) handleReplace(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() {
+		e.state.Replace = "ReplaceRequested"
+		e.wake(ctx, e.state.Replace, why.Reason)
+	}), nil
+}
+
+func (e *entity) validateRetry(Why) error { return nil }
+
+func (e *entity) handleRetry(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() {
+		e.state.SecretStale = true
+		e.wake(ctx, "RetryRequested", why.Reason)
+	}), nil
+}
+
+func (e *entity) validateHold(Why) error { return e.refuseDeleting() }
+
+func (e *entity) handleHold(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() { e.hold(ctx, true, why) }), nil
+}
+
+func (e *entity) validateResume(Why) error { return e.refuseDeleting() }
+
+func (e *entity) handleResume(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() { e.hold(ctx, false, why) }), nil
+}
+
+// hold changes what discovery shows, and nothing at the backend: no round.
+func (e *entity) hold(ctx workflow.Context, held bool, why Why) {
+	s := &e.state.Status
+	s.Held, e.dirty = held, true
+	if !held {
+		s.DropCondition(v1.ConditionHeld)
+		e.note(ctx, "Resumed", "", why.Reason)
+		return
+	}
+	reason := "HoldRequested"
+	s.SetCondition(workflow.Now(ctx), v1.Condition{
+		Type: v1.ConditionHeld, Status: v1.ConditionTrue, Reason: reason, Message: why.Reason,
+	})
+	e.note(ctx, reason, "", why.Reason)
+}
+
+// once lets an update have its effect a single time, also when a caller sends its ID
+// again to a later run: the server only remembers IDs within a run.
+func (e *entity) once(ctx workflow.Context, effect func()) Receipt {
+	if e.state.once(workflow.GetCurrentUpdateInfo(ctx).ID) {
+		effect()
+	}
+	return Receipt{Proxy: e.proxy(), BornOf: e.state.BornOf}
+}
+
+// wake asks for a round; it also releases the latch, which is only a wait.
+func (e *entity) wake(ctx workflow.Context, reason, detail string) {
+	e.woken, e.dirty = true, true
+	e.note(ctx, reason, "", detail)
+}
+
+func (e *entity) refuseDeleting() error {
+	if e.state.Deleting {
+		return refuse(ErrConflict, Refusal{"status.phase", string(v1.PhaseDeleting), "is final: the proxy is being deleted"})
+	}
+	return nil
+}
+
+func refuse(kind string, r Refusal) error {
+	text := fmt.Sprintf("%s: %q %s", r.Field, r.Value, r.Problem)
+	return temporal.NewNonRetryableApplicationError(text, kind, nil, r)
+}

@@ -1,0 +1,103 @@
+package proxy
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// HealthReport is signalled when the verdict about a proxy changes.
+type HealthReport struct {
+	Healthy  bool   `json:"healthy"`
+	Reason   string `json:"reason"` // a verdict
+	Message  string `json:"message,omitempty"`
+	EgressIP string `json:"egressIP,omitempty"` // as the target saw it
+}
+
+// Hint is signalled by whoever noticed something; the entity looks for itself.
+// Renew asks for a new run after that look, which brings new code in.
+type Hint struct {
+	Reason string `json:"reason,omitempty"`
+	Renew  bool   `json:"renew,omitempty"`
+}
+
+// mailbox is everything that reaches a run without a handler: the signals, and a
+// request to cancel. Nothing blocks on it: a receiver that is parked in another
+// coroutine may hold a signal while the run continues as new, and lose it.
+type mailbox struct {
+	ctx                  workflow.Context // the run's own, which a cancel reaches
+	delete, health, hint workflow.ReceiveChannel
+}
+
+func newMailbox(ctx workflow.Context) mailbox {
+	return mailbox{
+		ctx:    ctx,
+		delete: workflow.GetSignalChannel(ctx, SignalDelete),
+		health: workflow.GetSignalChannel(ctx, SignalHealth),
+		hint:   workflow.GetSignalChannel(ctx, SignalHint),
+	}
+}
+
+// takeMail handles what has arrived, without blocking. The waits call it from their
+// conditions.
+func (e *entity) takeMail() {
+	taken := take(e.mail.delete, e.onDelete) + take(e.mail.health, e.onHealth) + take(e.mail.hint, e.onHint)
+	e.state.Messages += taken
+	if e.mail.ctx.Err() != nil {
+		e.requestDelete(e.mail.ctx, "cancelled")
+	}
+}
+
+// take empties a channel. A payload that does not decode is dropped by the SDK.
+func take[T any](ch workflow.ReceiveChannel, do func(T)) (taken int64) {
+	for {
+		var m T
+		if !ch.ReceiveAsync(&m) {
+			return taken
+		}
+		do(m)
+		taken++
+	}
+}
+
+func (e *entity) onDelete(why Why) { e.requestDelete(e.mail.ctx, why.Reason) }
+
+// onHealth takes a verdict over; it changes nothing at the backend. One about an
+// instance that is no longer there is dropped.
+func (e *entity) onHealth(r HealthReport) {
+	s := &e.state.Status
+	if s.ProviderID == "" {
+		return
+	}
+	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
+	if r.Healthy {
+		c.Status = v1.ConditionTrue
+	}
+	was, _ := s.Condition(v1.ConditionHealthy)
+	s.SetCondition(workflow.Now(e.mail.ctx), c)
+	s.Healthy, e.dirty = &r.Healthy, true
+	if r.EgressIP != "" {
+		s.EgressIP = r.EgressIP
+	}
+	if was.Reason != r.Reason {
+		e.note(e.mail.ctx, r.Reason, "", r.Message)
+	}
+}
+
+// onHint wakes the entity, unless it waits after a failure: a hint shortens no
+// back-off and releases nothing.
+func (e *entity) onHint(h Hint) {
+	e.renew = e.renew || h.Renew
+	if h.Renew || !e.state.Patient {
+		e.woken = true
+	}
+}
+
+// requestDelete is where update, signal and cancel meet. The intent is final.
+func (e *entity) requestDelete(ctx workflow.Context, reason string) {
+	if e.state.Deleting {
+		return
+	}
+	e.state.Deleting, e.state.Began = true, workflow.Now(ctx)
+	e.wake(ctx, "DeleteRequested", reason)
+}

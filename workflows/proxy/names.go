@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// Names on the wire. Changing one breaks running workflows and their callers.
+const (
+	WorkflowType = "Proxy"
+	TaskQueue    = "egressfleet"
+
+	UpdateApply   = "apply"
+	UpdateDelete  = "delete"
+	UpdateReplace = "replace"
+	UpdateRetry   = "retry"
+	UpdateHold    = "hold"
+	UpdateResume  = "resume"
+
+	SignalDelete = "delete"
+	SignalHealth = "health"
+	SignalHint   = "hint"
+
+	QueryStatus   = "status"
+	QueryTimeline = "timeline"
+	// QueryMessages counts the signals taken since the start, over all runs.
+	QueryMessages = "messages"
+
+	// MemoProxy holds a v1.Proxy without the content of its user-data: what listing,
+	// discovery and liveness need.
+	MemoProxy = "proxy"
+
+	idPrefix = "proxy/"
+)
+
+// Error types of the workflow itself and of a refused message; the latter carries a
+// Refusal.
+const (
+	ErrInvalidInput = "InvalidInput"
+	ErrInvalid      = "Invalid"  // the message can never be right
+	ErrConflict     = "Conflict" // this proxy does not allow it
+)
+
+// Refusal is the detail of a refused message. Serialised.
+type Refusal struct {
+	Field   string `json:"field"`
+	Value   string `json:"value"`
+	Problem string `json:"problem"`
+}
+
+// The search attributes, which the namespace must know before the first start.
+// They are never encrypted: no secret, ever.
+var (
+	attrPhase    = temporal.NewSearchAttributeKeyKeyword("ProxyPhase")
+	attrProvider = temporal.NewSearchAttributeKeyKeyword("ProxyProvider")
+	attrRegion   = temporal.NewSearchAttributeKeyKeyword("ProxyRegion")
+	attrReason   = temporal.NewSearchAttributeKeyKeyword("ProxyReason")
+	attrHealthy  = temporal.NewSearchAttributeKeyBool("ProxyHealthy")
+)
+
+// SearchAttributes lists what the namespace must know.
+func SearchAttributes() []temporal.SearchAttributeKey {
+	return []temporal.SearchAttributeKey{attrPhase, attrProvider, attrRegion, attrReason, attrHealthy}
+}
+
+// WorkflowID is the only place where the ID is written.
+func WorkflowID(namespace, name string) string { return idPrefix + namespace + "/" + name }
+
+// IDPrefix returns what the IDs of a namespace begin with; of every one for "".
+func IDPrefix(namespace string) string {
+	if namespace == "" {
+		return idPrefix
+	}
+	return idPrefix + namespace + "/"
+}
+
+// NamesOf is the only place where the ID is read.
+func NamesOf(workflowID string) (namespace, name string, err error) {
+	rest, ok := strings.CutPrefix(workflowID, idPrefix)
+	namespace, name, two := strings.Cut(rest, "/")
+	if !ok || !two || !v1.IsName(namespace) || !v1.IsName(name) {
+		return "", "", fmt.Errorf("workflow ID: %q is not %s<namespace>/<name> of two DNS labels", workflowID, idPrefix)
+	}
+	return namespace, name, nil
+}

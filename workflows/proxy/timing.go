@@ -1,0 +1,131 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/egressfleet/egressfleet/activities"
+)
+
+// What a branch of the workflow depends on is a constant: a worker's configuration
+// would break replay.
+const (
+	// maxRunAge bounds how long an idle proxy stays on the code it started with: at
+	// twelve events a day the server would suggest a new run only after a year.
+	maxRunAge = 7 * 24 * time.Hour
+	// deleteEvery is how soon a Delete is repeated while the instance is still there.
+	deleteEvery = 2 * time.Minute
+
+	// steadyPoll is how soon the loss of a running instance is seen. It becomes an
+	// hourly safety net once a sweep notices drift with one listing per provider.
+	steadyPoll = 2 * time.Minute
+
+	defaultProvisioning = 30 * time.Minute
+	defaultDelete       = 30 * time.Minute
+)
+
+// pace names why the entity waits; Timing says how long that is. Plans carry the
+// name, so that decide knows no clock and its table reads as words.
+type pace string
+
+const (
+	paceBusy    pace = "busy"    // an instance is being made or removed
+	paceSteady  pace = "steady"  // it runs; the drift sweep is the quick eye
+	paceConfirm pace = "confirm" // between a NotFound and believing it
+	paceRetry   pace = "retry"   // the backend failed; it may be better soon
+	paceQuota   pace = "quota"   // the backend is full, or refuses a delete
+	paceProbe   pace = "probe"   // latched: look once in a while all the same
+)
+
+// summary says in the Web UI what a watch or a timer of this pace is for.
+func (p pace) summary() string {
+	switch p {
+	case paceBusy:
+		return "watch the instance come or go"
+	case paceSteady:
+		return "watch the running instance"
+	case paceConfirm:
+		return "wait before a NotFound is believed"
+	case paceQuota:
+		return "wait until the backend may have room"
+	case paceProbe:
+		return "latched: wait for a change, or look once an hour"
+	case paceRetry:
+	}
+	return "wait until the backend may answer"
+}
+
+// Pace is how often to look, what that doubles up to, and for how long before
+// reporting anyway.
+type Pace struct{ Poll, Max, Lease time.Duration }
+
+// Timing holds the waits of the entity. Workers may differ in it: no branch depends
+// on a duration here, so histories replay under another. No poll may be 0: a timer
+// of 0 is no event.
+type Timing struct {
+	Busy, Steady, Confirm, Retry, Quota, Probe Pace
+
+	Create activities.Limits // one create, which may block while it reports progress
+	Call   activities.Limits // any other provider call
+	Look   activities.Limits // one attempt of a watch
+	// Outlast is how long such an attempt repeats a Transient look; below Look.Attempt.
+	Outlast time.Duration
+	// Looks bounds the attempts of a watch; 0 is no bound.
+	Looks int32
+}
+
+// DefaultTiming is what production runs with.
+func DefaultTiming() Timing {
+	const lease = 12 * time.Hour
+	return Timing{
+		Busy:    Pace{10 * time.Second, 10 * time.Second, 2 * time.Minute},
+		Steady:  Pace{steadyPoll, steadyPoll, lease},
+		Confirm: Pace{5 * time.Second, 5 * time.Second, 0},
+		Retry:   Pace{30 * time.Second, 5 * time.Minute, lease},
+		Quota:   Pace{5 * time.Minute, 5 * time.Minute, lease},
+		Probe:   Pace{time.Hour, time.Hour, lease},
+		Create:  activities.Limits{Attempt: 6 * time.Minute, Total: 9 * time.Minute},
+		Call:    activities.Limits{Attempt: 30 * time.Second, Total: 3 * time.Minute},
+		Look:    activities.Limits{Attempt: 2 * time.Minute, Total: 2 * time.Minute},
+		Outlast: time.Minute,
+	}
+}
+
+// WithSteadyPoll returns the timing with another look at running instances.
+func (t Timing) WithSteadyPoll(d time.Duration) Timing {
+	t.Steady.Poll, t.Steady.Max = d, d
+	return t
+}
+
+func (t Timing) of(p pace) Pace {
+	switch p {
+	case paceBusy:
+		return t.Busy
+	case paceSteady:
+		return t.Steady
+	case paceConfirm:
+		return t.Confirm
+	case paceRetry:
+		return t.Retry
+	case paceQuota:
+		return t.Quota
+	case paceProbe:
+		return t.Probe
+	default:
+		return t.Retry
+	}
+}
+
+// pause is how long a timer of a pace runs after so many failures in a row.
+func (t Timing) pause(p pace, failures int) time.Duration {
+	pace := t.of(p)
+	d := pace.Poll
+	for ; failures > 1 && d < pace.Max; failures-- {
+		d = min(2*d, pace.Max)
+	}
+	return d
+}
+
+// watchLimits lets a watch outlive its lease by its jitter and a last look.
+func (t Timing) watchLimits(p Pace) activities.Limits {
+	return activities.Limits{Attempt: t.Look.Attempt, Total: 2*p.Lease + 2*p.Max + t.Look.Total}
+}

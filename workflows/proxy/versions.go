@@ -1,0 +1,17 @@
+package proxy
+
+import "go.temporal.io/sdk/workflow"
+
+// changeRound is the one change ID of this workflow; its versions are dated. A run
+// keeps the version it started with; continue-as-new moves on to the newest.
+const changeRound = "round"
+
+const (
+	versionFirst  = 1 // 2026-11-29: observe, decide, execute, wait
+	versionNewest = versionFirst
+)
+
+// pinVersion is called once, at the start of a run, never in a loop.
+func pinVersion(ctx workflow.Context) workflow.Version {
+	return workflow.GetVersion(ctx, changeRound, versionFirst, versionNewest)
+}

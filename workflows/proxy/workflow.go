@@ -1,0 +1,145 @@
+// Package proxy is the entity workflow that owns one Proxy for its whole life: it
+// makes the instance, watches it, replaces it, and closes once nothing is left. It
+// may import api/v1, activities and the provider contract. Start reading at
+// Workflow.Run, then decide.go and its table.
+package proxy
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// Workflow is the workflow type Proxy; workflows.Register gives it its name.
+type Workflow struct{ Timing Timing }
+
+// entity is one Proxy while a run holds it in memory. Only state survives.
+type entity struct {
+	uid, namespace, name string
+	timing               Timing
+	state                State
+	mail                 mailbox
+	seen                 *observation // what the last wait saw, if it ended by seeing
+	woken                bool         // a message wants a round
+	dirty                bool         // a message changed what is published
+	renew                bool         // a message wants a new run
+}
+
+// Run owns one Proxy from its start until nothing is left of it. It fails at once on
+// input that cannot be right, and never on a provider's error.
+func (w Workflow) Run(ctx workflow.Context, in Input) error {
+	pinVersion(ctx)
+	e, err := newEntity(ctx, w.Timing, in)
+	if err != nil {
+		return temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalidInput, nil)
+	}
+	if err := e.register(ctx); err != nil {
+		return err
+	}
+	// A cancel request means delete, so work goes on in a context it does not reach.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	return e.live(ctx)
+}
+
+// newEntity takes over the state of the run before, or begins with the spec.
+func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
+	info := workflow.GetInfo(ctx)
+	namespace, name, err := NamesOf(info.WorkflowExecution.ID)
+	if err == nil {
+		err = in.validate()
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &entity{uid: in.UID, namespace: namespace, name: name, timing: t, mail: newMailbox(ctx)}
+	if e.uid == "" {
+		e.uid = info.FirstRunID
+	}
+	if in.State != nil {
+		e.state = *in.State
+		return e, nil
+	}
+	e.state = State{
+		Spec: in.Spec, Labels: in.Labels, Generation: 1,
+		CreatedAt: info.WorkflowStartTime, BornOf: in.RequestID,
+	}
+	e.state.Status.Phase, e.state.Status.Since = v1.PhasePending, info.WorkflowStartTime
+	return e, nil
+}
+
+// live runs rounds until one of them is the last of the run.
+func (e *entity) live(ctx workflow.Context) error {
+	e.publish(ctx) // the UID is visible before the first provider call
+	for {
+		p := e.round(ctx)
+		switch {
+		case p.Next.kind == kindDone:
+			e.drain(ctx)
+			return nil
+		case e.outgrown(ctx):
+			e.drain(ctx)
+			return workflow.NewContinueAsNewError(ctx, WorkflowType, e.carry())
+		}
+		e.wait(ctx, p.Next)
+	}
+}
+
+// round observes, decides and executes once. It has no error result on purpose: a
+// failure is one more thing to decide about.
+func (e *entity) round(ctx workflow.Context) plan {
+	e.woken = false
+	o := e.observe(ctx)
+	e.state = e.state.learn(o)
+	p := decide(e.state, o)
+	if f := e.execute(ctx, p); f != nil {
+		o = observation{Failure: f}
+		p = decide(e.state, o)
+	}
+	e.record(ctx, p, o)
+	return p
+}
+
+// wait blocks until the watch or the timer of the plan is ready, or a message wants
+// a round, which cancels it.
+func (e *entity) wait(ctx workflow.Context, w wait) {
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	f := e.start(ctx, w)
+	for !e.woken && !f.IsReady() {
+		_ = workflow.Await(ctx, func() bool {
+			e.takeMail()
+			return e.woken || e.dirty || f.IsReady()
+		})
+		if e.dirty {
+			e.publish(ctx)
+		}
+	}
+	e.seen = nil
+	if w.kind == kindWatch && f.IsReady() {
+		e.seen = answerOf(ctx, f)
+	}
+}
+
+// outgrown reports whether the run should hand over. It is only asked between
+// rounds, when no Create or Delete is in flight.
+func (e *entity) outgrown(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return e.renew || info.GetContinueAsNewSuggested() ||
+		workflow.Now(ctx).Sub(info.WorkflowStartTime) > maxRunAge
+}
+
+// drain takes the mail and lets running handlers finish before the run closes. The
+// condition that ends it took the mail last, so nothing arrives in between.
+func (e *entity) drain(ctx workflow.Context) {
+	_ = workflow.Await(ctx, func() bool {
+		e.takeMail()
+		return workflow.AllHandlersFinished(ctx)
+	})
+}
+
+// carry is the input of the next run. The UID goes along because an adopted one is
+// not the first run ID.
+func (e *entity) carry() Input {
+	return Input{UID: e.uid, State: &e.state}
+}

@@ -1,0 +1,17 @@
+// Package workflows lists every workflow that this build serves. Start reading at
+// Register.
+package workflows
+
+import (
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/egressfleet/egressfleet/workflows/installation"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// Register is the one list of workflow types.
+func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
+	w.RegisterWorkflowWithOptions(proxy.Workflow{Timing: timing}.Run, workflow.RegisterOptions{Name: proxy.WorkflowType})
+	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
+}
