@@ -1,0 +1,129 @@
+package discovery_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/api/discovery"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.FixedZone("CET", 3600))
+
+func proxy(namespace, name, ip string) v1.Proxy {
+	return v1.Proxy{
+		Metadata: v1.Metadata{Namespace: namespace, Name: name, UID: "u"},
+		Spec:     v1.ProxySpec{Provider: "local", Port: 3128},
+		Status:   v1.ProxyStatus{Phase: v1.PhaseRunning, IP: ip},
+	}
+}
+
+func TestOnlyWhatClientsMayUseIsListed(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for name, of := range map[string]struct {
+		change func(*v1.Proxy)
+		listed bool
+	}{
+		"running, not yet probed":    {func(*v1.Proxy) {}, true},
+		"running and healthy":        {func(p *v1.Proxy) { p.Status.Healthy = &yes }, true},
+		"running and unhealthy":      {func(p *v1.Proxy) { p.Status.Healthy = &no }, false},
+		"held":                       {func(p *v1.Proxy) { p.Status.Held = true }, false},
+		"running without an address": {func(p *v1.Proxy) { p.Status.IP = "" }, false},
+		"pending":                    {func(p *v1.Proxy) { p.Status.Phase = v1.PhasePending }, false},
+		"provisioning":               {func(p *v1.Proxy) { p.Status.Phase = v1.PhaseProvisioning }, false},
+		"replacing":                  {func(p *v1.Proxy) { p.Status.Phase = v1.PhaseReplacing }, false},
+		"blocked":                    {func(p *v1.Proxy) { p.Status.Phase = v1.PhaseBlocked }, false},
+		"deleting":                   {func(p *v1.Proxy) { p.Status.Phase = v1.PhaseDeleting }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := proxy("default", "a", "203.0.113.7")
+			of.change(&p)
+			endpoints := discovery.Endpoints([]v1.Proxy{p})
+			require.NotNil(t, endpoints)
+			require.Equal(t, of.listed, len(endpoints) == 1)
+		})
+	}
+}
+
+func TestEndpointsAreSorted(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, e := range discovery.Endpoints([]v1.Proxy{
+		proxy("b", "a", "203.0.113.1"), proxy("a", "b", "203.0.113.2"), proxy("a", "a", "203.0.113.3"),
+	}) {
+		got = append(got, e.IP)
+	}
+	require.Equal(t, []string{"203.0.113.3", "203.0.113.2", "203.0.113.1"}, got)
+}
+
+func TestTheTextIsOneURLALine(t *testing.T) {
+	t.Parallel()
+	list := v1.Discovery{Proxies: discovery.Endpoints([]v1.Proxy{
+		proxy("a", "a", "203.0.113.7"), proxy("a", "b", "2001:db8::7"),
+	})}
+	document, err := discovery.Render(discovery.Text, list)
+	require.NoError(t, err)
+	require.Equal(t, "http://203.0.113.7:3128\nhttp://[2001:db8::7]:3128\n", string(document.Body))
+	require.Equal(t, "text/plain; charset=utf-8", document.ContentType)
+}
+
+func TestAnEmptyListIsAnAnswerInEveryFormat(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []discovery.Format{discovery.JSON, discovery.Text}, discovery.Formats())
+	for format, want := range map[discovery.Format]string{
+		discovery.JSON: `{"generatedAt":"2026-01-02T11:00:00Z","stale":false,"proxies":[]}` + "\n",
+		discovery.Text: "",
+	} {
+		document, err := discovery.Render(format, v1.Discovery{GeneratedAt: noon})
+		require.NoError(t, err)
+		require.Equal(t, want, string(document.Body))
+		require.NotEmpty(t, document.ETag)
+	}
+}
+
+func TestTheETagIsAboutTheProxiesAndNotTheTime(t *testing.T) {
+	t.Parallel()
+	etag := func(format discovery.Format, list v1.Discovery) string {
+		document, err := discovery.Render(format, list)
+		require.NoError(t, err)
+		return document.ETag
+	}
+	one := v1.Discovery{GeneratedAt: noon, Proxies: discovery.Endpoints([]v1.Proxy{proxy("a", "a", "203.0.113.7")})}
+	later := one
+	later.GeneratedAt = noon.Add(time.Hour)
+	stale := one
+	stale.Stale = true
+	other := one
+	other.Proxies = discovery.Endpoints([]v1.Proxy{proxy("a", "a", "203.0.113.8")})
+	for _, format := range discovery.Formats() {
+		require.Equal(t, etag(format, one), etag(format, later))
+		require.NotEqual(t, etag(format, one), etag(format, other))
+	}
+	require.NotEqual(t, etag(discovery.JSON, one), etag(discovery.JSON, stale), "only the body says that it is stale")
+	require.NotEqual(t, etag(discovery.JSON, one), etag(discovery.Text, one))
+}
+
+func TestTheJSONIsTheListItself(t *testing.T) {
+	t.Parallel()
+	want := v1.Discovery{GeneratedAt: noon.UTC(), Stale: true, Proxies: discovery.Endpoints([]v1.Proxy{
+		proxy("a", "a", "203.0.113.7"),
+	})}
+	document, err := discovery.Render(discovery.JSON, want)
+	require.NoError(t, err)
+	var got v1.Discovery
+	require.NoError(t, json.Unmarshal(document.Body, &got))
+	require.Equal(t, want, got)
+}
+
+func TestAnUnknownFormatIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := discovery.Render("xml", v1.Discovery{})
+	require.ErrorContains(t, err, `"xml"`)
+	_, err = discovery.Render(discovery.JSON, v1.Discovery{GeneratedAt: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)})
+	require.ErrorContains(t, err, "json")
+}

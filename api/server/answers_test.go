@@ -1,0 +1,176 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+var update = flag.Bool("update", false, "write the golden answers anew")
+
+// call is one request and what the fleet is like when it comes.
+type call struct {
+	method, target, body string
+	headers              []string
+	before               func(*stage, *testing.T)
+}
+
+const proxyA = "/v1/namespaces/default/proxies/a"
+
+const minimal = `{"spec": {"provider": "local", "port": 3128}}`
+
+func pool() []v1.Proxy {
+	held := running("default", "held", "203.0.113.9")
+	held.Status.Held = true
+	pending := running("default", "pending", "")
+	pending.Status.Phase = v1.PhasePending
+	sick := running("default", "sick", "203.0.113.10")
+	*sick.Status.Healthy = false
+	return []v1.Proxy{
+		running("default", "b", "203.0.113.8"), running("default", "a", "203.0.113.7"),
+		running("crawl", "v6", "2001:db8::7"), held, pending, sick,
+	}
+}
+
+func refreshed(s *stage, t *testing.T) { s.server.Refresh(t.Context()) }
+
+func failing(err error) func(*stage, *testing.T) {
+	return func(s *stage, _ *testing.T) { s.fleet.fail = err }
+}
+
+func panicking(with any) func(*stage, *testing.T) {
+	return func(s *stage, _ *testing.T) { s.fleet.boom = with }
+}
+
+func stale(age time.Duration) func(*stage, *testing.T) {
+	return func(s *stage, t *testing.T) {
+		refreshed(s, t)
+		s.clock.move(age)
+		s.fleet.fail = fleet.ErrUnavailable
+		refreshed(s, t)
+	}
+}
+
+var answers = map[string]call{
+	"put of a new proxy":      {"PUT", "/v1/namespaces/default/proxies/new", minimal, nil, nil},
+	"put of a changed proxy":  {"PUT", proxyA, `{"spec": {"provider": "gcp", "port": 3129}}`, nil, nil},
+	"put of another provider": {"PUT", proxyA, minimal, nil, nil},
+	"put with a field too many": {
+		"PUT", proxyA,
+		`{"spec": {"provider": "gcp", "port": 3128, "placement": {"zon": "europe-west1-b"}}}`, nil, nil,
+	},
+	"put of a value that cannot be right": {"PUT", proxyA, `{"spec": {"provider": "gcp", "port": 65536}}`, nil, nil},
+	"put that is no json":                 {"PUT", proxyA, "{\n  \"spec\": oops}", nil, nil},
+	"put of yaml":                         {"PUT", proxyA, "spec: {}", []string{"Content-Type", "application/yaml"}, nil},
+	"put of too much":                     {"PUT", proxyA, strings.Repeat(" ", 1<<20+1), nil, nil},
+	"put with a cloud init in it": {
+		"PUT", "/v1/namespaces/default/proxies/new",
+		`{"spec": {"provider": "local", "port": 1, "cloudInit": {"inline": "#cloud-config"}}}`, nil, nil,
+	},
+	"put while temporal is away":   {"PUT", proxyA, minimal, nil, failing(fleet.ErrUnavailable)},
+	"put against a plain conflict": {"PUT", proxyA, minimal, nil, failing(fleet.ErrConflict)},
+	"put that fails inside":        {"PUT", proxyA, minimal, nil, failing(fmt.Errorf("dial tcp 10.0.0.1: secret"))},
+	"put that panics":              {"PUT", proxyA, minimal, nil, panicking("secret")},
+
+	"get":                   {"GET", proxyA, "", nil, nil},
+	"get of nothing":        {"GET", "/v1/namespaces/default/proxies/gone", "", nil, nil},
+	"get of a bad name":     {"GET", "/v1/namespaces/default/proxies/Bad_Name", "", nil, nil},
+	"delete":                {"DELETE", proxyA, "", nil, nil},
+	"delete of nothing":     {"DELETE", "/v1/namespaces/default/proxies/gone", "", nil, nil},
+	"list":                  {"GET", "/v1/namespaces/default/proxies", "", nil, nil},
+	"list of nothing":       {"GET", "/v1/namespaces/empty/proxies", "", nil, nil},
+	"list of a bad name":    {"GET", "/v1/namespaces/-/proxies", "", nil, nil},
+	"list while it is away": {"GET", "/v1/namespaces/default/proxies", "", nil, failing(fleet.ErrUnavailable)},
+
+	"discovery":                       {"GET", "/v1/discovery", "", nil, refreshed},
+	"discovery as text":               {"GET", "/v1/discovery?format=txt", "", nil, refreshed},
+	"discovery of an unknown kind":    {"GET", "/v1/discovery?format=xml", "", nil, refreshed},
+	"discovery before the first list": {"GET", "/v1/discovery", "", nil, nil},
+	"discovery that is stale":         {"GET", "/v1/discovery", "", nil, stale(7 * time.Second)},
+	"discovery as text that is stale": {"GET", "/v1/discovery?format=txt", "", nil, stale(7 * time.Second)},
+	"discovery that is too old":       {"GET", "/v1/discovery", "", nil, stale(61 * time.Second)},
+	"discovery of an empty pool": {"GET", "/v1/discovery", "", nil, func(s *stage, t *testing.T) {
+		s.fleet.proxies = nil
+		refreshed(s, t)
+	}},
+	"discovery as text of an empty pool": {"GET", "/v1/discovery?format=txt", "", nil, func(s *stage, t *testing.T) {
+		s.fleet.proxies = nil
+		refreshed(s, t)
+	}},
+
+	"health":                     {"GET", "/healthz", "", nil, failing(fleet.ErrUnavailable)},
+	"readiness":                  {"GET", "/readyz", "", nil, refreshed},
+	"readiness before a list":    {"GET", "/readyz", "", nil, nil},
+	"readiness without temporal": {"GET", "/readyz", "", nil, stale(0)},
+	"a path that is not there":   {"GET", "/v2", "", nil, nil},
+	"a method that is not there": {"POST", proxyA, "", nil, nil},
+}
+
+func TestEveryAnswerIsAsWritten(t *testing.T) {
+	t.Parallel()
+	golden := filepath.Join("testdata", "answers")
+	t.Run("answers", func(t *testing.T) {
+		t.Parallel()
+		for name, call := range answers {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				got := written(t, call, call.send(t))
+				path := filepath.Join(golden, strings.ReplaceAll(name, " ", "-")+".txt")
+				if *update {
+					require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+				}
+				want, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.Equal(t, string(want), got)
+			})
+		}
+	})
+	files, err := os.ReadDir(golden)
+	require.NoError(t, err)
+	for _, file := range files {
+		_, given := answers[strings.ReplaceAll(strings.TrimSuffix(file.Name(), ".txt"), "-", " ")]
+		require.True(t, given, "nobody gives the answer of %s", file.Name())
+	}
+}
+
+// send asks a server of its own.
+func (c call) send(t *testing.T) *httptest.ResponseRecorder {
+	t.Helper()
+	s := newStage(pool()...)
+	if c.before != nil {
+		c.before(s, t)
+	}
+	return s.ask(t, c.method, c.target, c.body, c.headers...)
+}
+
+// written is a request line and an answer as a person reads them.
+func written(t *testing.T, c call, answer *httptest.ResponseRecorder) string {
+	t.Helper()
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s %s\n\n%d %s\n", c.method, c.target, answer.Code, http.StatusText(answer.Code))
+	for _, name := range slices.Sorted(maps.Keys(answer.Header())) {
+		fmt.Fprintf(&out, "%s: %s\n", name, strings.Join(answer.Header()[name], ", "))
+	}
+	out.WriteByte('\n')
+	if strings.Contains(answer.Header().Get("Content-Type"), "json") {
+		require.NoError(t, json.Indent(&out, answer.Body.Bytes(), "", "  "))
+	} else {
+		out.Write(answer.Body.Bytes())
+	}
+	return out.String()
+}

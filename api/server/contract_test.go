@@ -1,0 +1,161 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/api/server"
+)
+
+const contract = "../openapi.yaml"
+
+func loadContract(t *testing.T) *openapi3.T {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromFile(contract)
+	require.NoError(t, err)
+	return document
+}
+
+func TestTheContractIsValid(t *testing.T) {
+	t.Parallel()
+	document := loadContract(t)
+	require.NoError(t, document.Validate(t.Context(), openapi3.EnableSchemaFormatValidation()))
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			require.NotEmpty(t, operation.OperationID, "%s %s", method, path)
+			require.NotEmpty(t, operation.Summary, "%s %s", method, path)
+		}
+	}
+	for name, schema := range document.Components.Schemas {
+		if name != "DiscoveryFormat" && name != "ConditionStatus" && name != "Health" {
+			require.NotEmpty(t, schema.Value.Description, name)
+		}
+	}
+}
+
+func TestEveryRouteOfTheContractIsServedAndNoOther(t *testing.T) {
+	t.Parallel()
+	var written, served []string
+	for path, item := range loadContract(t).Paths.Map() {
+		for method := range item.Operations() {
+			written = append(written, method+" "+strings.NewReplacer("{", ":", "}", "").Replace(path))
+		}
+	}
+	for _, route := range newStage().server.Routes() {
+		served = append(served, route.Method+" "+route.Path)
+	}
+	require.Len(t, written, 7)
+	require.ElementsMatch(t, written, served)
+}
+
+func TestEveryOperationTakesTheQueryOfTheContractAndNoOther(t *testing.T) {
+	t.Parallel()
+	taken := server.QueryParameters()
+	for path, item := range loadContract(t).Paths.Map() {
+		for _, operation := range item.Operations() {
+			var want []string
+			for _, parameter := range operation.Parameters {
+				if parameter.Value.In == "query" {
+					want = append(want, parameter.Value.Name)
+				}
+			}
+			got, checked := taken[operation.OperationID]
+			require.Equal(t, strings.HasPrefix(path, "/v1/"), checked, operation.OperationID)
+			require.ElementsMatch(t, want, got, operation.OperationID)
+		}
+	}
+}
+
+func TestEveryAnswerKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	router := contractRouter(t)
+	for name, call := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := call.request(t)
+			route, path, err := router.FindRoute(r)
+			if strings.HasPrefix(name, "a ") { // a path or a method that is not there
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			answer := call.send(t)
+			request := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			if answer.Code < http.StatusBadRequest {
+				require.NoError(t, openapi3filter.ValidateRequest(t.Context(), request))
+			}
+			response := openapi3filter.ResponseValidationInput{
+				RequestValidationInput: request, Status: answer.Code, Header: answer.Header(),
+				Options: &openapi3filter.Options{IncludeResponseStatus: true},
+			}
+			require.NoError(t, openapi3filter.ValidateResponse(t.Context(), response.SetBodyBytes(answer.Body.Bytes())))
+		})
+	}
+}
+
+func TestTheContractRefusesWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	router := contractRouter(t)
+	for name, body := range map[string]string{
+		"an unknown field":      `{"spec": {"provider": "gcp", "port": 1, "placement": {"zon": "b"}}}`,
+		"a port out of range":   `{"spec": {"provider": "gcp", "port": 65536}}`,
+		"a port that is a text": `{"spec": {"provider": "gcp", "port": "1"}}`,
+		"two kinds of cloud-init": `{"spec": {"provider": "gcp", "port": 1,
+			"cloudInit": {"inline": "a", "inlineBase64": "YQ=="}}}`,
+		"no spec":                `{"metadata": {"name": "a"}}`,
+		"a null":                 `{"spec": {"provider": "gcp", "port": 1, "placement": null}}`,
+		"a label with a space":   `{"metadata": {"labels": {"a": "b c"}}, "spec": {"provider": "gcp", "port": 1}}`,
+		"a negative duration":    `{"spec": {"provider": "gcp", "port": 1, "deadlines": {"delete": "-1s"}}}`,
+		"an upper-case provider": `{"spec": {"provider": "GCP", "port": 1}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			put := call{method: "PUT", target: proxyA, body: body}
+			require.GreaterOrEqual(t, put.send(t).Code, http.StatusBadRequest)
+			r := put.request(t)
+			route, path, err := router.FindRoute(r)
+			require.NoError(t, err)
+			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			require.Error(t, openapi3filter.ValidateRequest(t.Context(), input))
+		})
+	}
+}
+
+// request is the call as the contract judges it.
+func (c call) request(t *testing.T) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), c.method, c.target, strings.NewReader(c.body))
+	require.NoError(t, err)
+	if c.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func contractRouter(t *testing.T) routers.Router {
+	t.Helper()
+	router, err := legacy.NewRouter(loadContract(t))
+	require.NoError(t, err)
+	return router
+}
+
+func TestEveryExampleBodyIsTaken(t *testing.T) {
+	t.Parallel()
+	put := loadContract(t).Paths.Find("/v1/namespaces/{namespace}/proxies/{name}").Put
+	examples := put.RequestBody.Value.Content["application/json"].Examples
+	require.Len(t, examples, 2)
+	for name, example := range examples {
+		body, err := json.Marshal(example.Value.Value)
+		require.NoError(t, err)
+		answer := newStage().ask(t, "PUT", proxyA, string(body))
+		require.Equal(t, http.StatusCreated, answer.Code, "%s: %s", name, answer.Body)
+	}
+}

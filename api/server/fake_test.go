@@ -1,0 +1,248 @@
+package server_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/api/server"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+var _ server.Fleet = (*fleet.Client)(nil)
+
+var birth = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// fakeFleet keeps Proxies in memory, and fails or hangs when told to.
+type fakeFleet struct {
+	mu      sync.Mutex
+	proxies map[string]v1.Proxy
+	fail    error // of every call
+	hang    bool  // every call waits for the end of its context
+	late    error // what a call that hangs returns, instead of its context's error
+	boom    any   // every call panics with it
+	ids     []string
+	reasons []string
+	lists   []string
+	limit   time.Duration // of the last call
+}
+
+func newFleet(proxies ...v1.Proxy) *fakeFleet {
+	f := &fakeFleet{proxies: map[string]v1.Proxy{}}
+	for _, p := range proxies {
+		f.proxies[p.Metadata.Namespace+"/"+p.Metadata.Name] = p
+	}
+	return f
+}
+
+// set changes the fleet while a server uses it.
+func (f *fakeFleet) set(change func(*fakeFleet)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+// enter is called, and left locked, by every call that neither fails nor hangs.
+func (f *fakeFleet) enter(ctx context.Context) error {
+	f.mu.Lock()
+	if deadline, bounded := ctx.Deadline(); bounded {
+		f.limit = time.Until(deadline)
+	}
+	switch {
+	case f.boom != nil:
+		defer f.mu.Unlock()
+		panic(f.boom)
+	case f.hang:
+		late := f.late
+		f.mu.Unlock()
+		<-ctx.Done()
+		return cmp.Or(late, ctx.Err())
+	case f.fail != nil:
+		defer f.mu.Unlock()
+		return f.fail
+	}
+	return nil
+}
+
+func (f *fakeFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+	if err := f.enter(ctx); err != nil {
+		return v1.Proxy{}, false, err
+	}
+	defer f.mu.Unlock()
+	key := p.Metadata.Namespace + "/" + p.Metadata.Name
+	was, there := f.proxies[key]
+	if there && was.Spec.Provider != p.Spec.Provider {
+		return v1.Proxy{}, false, &fleet.ConflictError{
+			Field: "spec.provider", Value: p.Spec.Provider, Problem: `cannot change from "` + was.Spec.Provider + `"`,
+		}
+	}
+	restored, err := p.Spec.Restored(was.Spec)
+	if err != nil {
+		return v1.Proxy{}, false, err
+	}
+	p.Spec = restored
+	f.ids = append(f.ids, requestID)
+	p.Metadata.UID, p.Metadata.Generation, p.Metadata.CreatedAt = "uid-"+p.Metadata.Name, was.Metadata.Generation+1, birth
+	p.Status = was.Status
+	if !there {
+		p.Status = v1.ProxyStatus{Phase: v1.PhasePending, Since: birth}
+	}
+	f.proxies[key] = p
+	return p, !there, nil
+}
+
+func (f *fakeFleet) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {
+	if err := f.enter(ctx); err != nil {
+		return v1.Proxy{}, err
+	}
+	defer f.mu.Unlock()
+	p, there := f.proxies[namespace+"/"+name]
+	if !there {
+		return v1.Proxy{}, fleet.ErrNotFound
+	}
+	return p, nil
+}
+
+func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	p, err := f.Get(ctx, namespace, name)
+	if err != nil {
+		return v1.Proxy{}, err
+	}
+	f.set(func(f *fakeFleet) { f.reasons = append(f.reasons, reason) })
+	p.Status.Phase = v1.PhaseDeleting
+	return p, nil
+}
+
+func (f *fakeFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {
+	f.set(func(f *fakeFleet) { f.lists = append(f.lists, namespace) })
+	if err := f.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer f.mu.Unlock()
+	var found []v1.Proxy
+	for _, p := range f.proxies {
+		if namespace == "" || namespace == p.Metadata.Namespace {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+func (f *fakeFleet) Ready(ctx context.Context) error {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
+	f.mu.Unlock()
+	return nil
+}
+
+// fakeClock stands still until it is moved, and ticks when it is told to.
+type fakeClock struct {
+	mu    sync.Mutex
+	now   time.Time
+	ticks chan time.Time
+}
+
+func newClock() *fakeClock { return &fakeClock{now: birth, ticks: make(chan time.Time)} }
+
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) Ticker(time.Duration) (<-chan time.Time, func()) { return c.ticks, func() {} }
+
+func (c *fakeClock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// running returns a Proxy that clients may use.
+func running(namespace, name, ip string) v1.Proxy {
+	healthy := true
+	return v1.Proxy{
+		Metadata: v1.Metadata{
+			Namespace: namespace, Name: name, UID: "uid-" + name, Generation: 1,
+			Labels: map[string]string{"team": "crawlers"}, CreatedAt: birth,
+		},
+		Spec: v1.ProxySpec{
+			Provider: "gcp", Placement: v1.Placement{Region: "europe-west1", Zone: "europe-west1-b"}, Port: 3128,
+			CloudInit: v1.CloudInit{SecretRef: &v1.SecretRef{Name: "squid", Key: "user-data"}},
+		},
+		Status: v1.ProxyStatus{
+			Phase: v1.PhaseRunning, ProviderID: "europe-west1-b/proxy-x", IP: ip, EgressIP: ip,
+			Healthy: &healthy, ObservedGeneration: 1, SpecHash: "v1:00ff", Since: birth, InstanceCreatedAt: birth,
+			Conditions: []v1.Condition{{
+				Type: v1.ConditionProvisioned, Status: v1.ConditionTrue, Reason: v1.ReasonCreated,
+				Message: "running with an address", LastTransitionTime: birth,
+			}},
+		},
+	}
+}
+
+// stage is a server with everything that a test looks at.
+type stage struct {
+	fleet  *fakeFleet
+	clock  *fakeClock
+	log    *logBuffer
+	server *server.Server
+}
+
+func newStage(proxies ...v1.Proxy) *stage {
+	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}}
+	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.server = server.New(s.fleet, server.Options{Logger: logger, Clock: s.clock})
+	return s
+}
+
+// ask sends a request to the handler itself. A body is sent as JSON, unless the
+// headers say otherwise; headers alternate names and values.
+func (s *stage) ask(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://fleet.test/", strings.NewReader(body))
+	u, err := url.ParseRequestURI(target) // as net/http has it: dots and double slashes stay
+	require.NoError(t, err)
+	r.URL, r.RequestURI = u, target
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+		if headers[i] == "Content-Type" {
+			r.Header["Content-Type"] = []string{headers[i+1]}
+		}
+	}
+	answer := httptest.NewRecorder()
+	s.server.Handler().ServeHTTP(answer, r)
+	return answer
+}
+
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,27 @@
+package server
+
+import (
+	"context"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// Fleet is what the server asks; starter/fleet has it. Errors are those of
+// starter/fleet or a *v1.FieldError; anything else is a fault of the fleet.
+// Every method returns soon after its context has ended.
+type Fleet interface {
+	// Apply makes the Proxy wanted; created says that there was none. Calls with the
+	// same requestID have one effect. A redacted cloud-init in the spec means the one
+	// that is there.
+	Apply(ctx context.Context, p v1.Proxy, requestID string) (applied v1.Proxy, created bool, err error)
+	// Get returns a Proxy, or fleet.ErrNotFound.
+	Get(ctx context.Context, namespace, name string) (v1.Proxy, error)
+	// Delete begins to delete a Proxy and returns it, or fleet.ErrNotFound. Reason is
+	// shown to people.
+	Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	// List returns the Proxies of a namespace in any order; "" is every namespace. An
+	// error means that the list is unknown, never that it is empty.
+	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
+	// Ready returns nil when Temporal answers.
+	Ready(ctx context.Context) error
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/egressfleet/egressfleet/api/server/openapi"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// handlers are the operations of openapi.yaml, one method each.
+type handlers struct {
+	fleet    Fleet
+	snapshot *snapshot
+}
+
+var _ openapi.StrictServerInterface = handlers{}
+
+// deleteReason is what a Proxy's timeline says about a DELETE.
+const deleteReason = "asked for through the API"
+
+// ApplyProxy makes a Proxy wanted.
+func (h handlers) ApplyProxy(
+	ctx context.Context, r openapi.ApplyProxyRequestObject,
+) (openapi.ApplyProxyResponseObject, error) {
+	id, err := requestID(r.Params.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := wantedProxy(r.Namespace, r.Name, *r.Body)
+	if err != nil {
+		return nil, err
+	}
+	applied, created, err := h.fleet.Apply(ctx, wanted, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !created:
+		return openapi.ApplyProxy200JSONResponse(redacted(applied)), nil
+	default:
+		return openapi.ApplyProxy201JSONResponse{
+			Body:    redacted(applied),
+			Headers: openapi.ApplyProxy201ResponseHeaders{Location: proxyPath(r.Namespace, r.Name)},
+		}, nil
+	}
+}
+
+// GetProxy reads a Proxy.
+func (h handlers) GetProxy(
+	ctx context.Context, r openapi.GetProxyRequestObject,
+) (openapi.GetProxyResponseObject, error) {
+	if err := checkNames(r.Namespace, r.Name); err != nil {
+		return nil, err
+	}
+	found, err := h.fleet.Get(ctx, r.Namespace, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.GetProxy200JSONResponse(redacted(found)), nil
+}
+
+// DeleteProxy begins to delete a Proxy.
+func (h handlers) DeleteProxy(
+	ctx context.Context, r openapi.DeleteProxyRequestObject,
+) (openapi.DeleteProxyResponseObject, error) {
+	if err := checkNames(r.Namespace, r.Name); err != nil {
+		return nil, err
+	}
+	deleting, err := h.fleet.Delete(ctx, r.Namespace, r.Name, deleteReason)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.DeleteProxy202JSONResponse(redacted(deleting)), nil
+}
+
+// ListProxies lists the Proxies of a namespace.
+func (h handlers) ListProxies(
+	ctx context.Context, r openapi.ListProxiesRequestObject,
+) (openapi.ListProxiesResponseObject, error) {
+	const anyName = "a" // a namespace has no name to check
+	if err := checkNames(r.Namespace, anyName); err != nil {
+		return nil, err
+	}
+	found, err := h.fleet.List(ctx, r.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]v1.Proxy, 0, len(found)) // an empty list is [], never null
+	for _, p := range found {
+		items = append(items, redacted(p))
+	}
+	slices.SortStableFunc(items, func(a, b v1.Proxy) int {
+		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
+	})
+	return openapi.ListProxies200JSONResponse{Items: items}, nil
+}
+
+// wantedProxy is what a body asks for under the names of its path.
+func wantedProxy(namespace, name string, body v1.Proxy) (v1.Proxy, error) {
+	for _, given := range []struct{ field, body, path string }{
+		{"metadata.namespace", body.Metadata.Namespace, namespace},
+		{"metadata.name", body.Metadata.Name, name},
+	} {
+		if given.body != "" && given.body != given.path {
+			return v1.Proxy{}, &v1.FieldError{
+				Field: given.field, Value: given.body,
+				Problem: "is not " + strconv.Quote(cut(given.path, shownValue)) + ", the one in the path",
+			}
+		}
+	}
+	wanted := v1.Proxy{
+		Metadata: v1.Metadata{Namespace: namespace, Name: name, Labels: body.Metadata.Labels},
+		Spec:     body.Spec,
+	}
+	if err := wanted.Metadata.Validate(); err != nil {
+		return v1.Proxy{}, err
+	}
+	return wanted, wanted.Spec.Validate()
+}
+
+// redacted returns p as answers show it: without the content of its cloud-init.
+// The fleet leaves it out already; this is the last door.
+func redacted(p v1.Proxy) v1.Proxy {
+	p.Spec = p.Spec.Redacted()
+	return p
+}
+
+func checkNames(namespace, name string) error {
+	return v1.Metadata{Namespace: namespace, Name: name}.Validate()
+}
+
+func proxyPath(namespace, name string) string {
+	return "/v1/namespaces/" + namespace + "/proxies/" + name
+}
+
+var printable = regexp.MustCompile(`^[\x20-\x7e]{1,128}$`)
+
+// requestID is the client's Idempotency-Key, or one that nobody else has.
+func requestID(key *string) (string, error) {
+	switch {
+	case key == nil:
+		return rand.Text(), nil
+	case !printable.MatchString(*key):
+		return "", &v1.FieldError{Field: idempotencyKey, Value: *key, Problem: "is not 1 to 128 printable ASCII characters"}
+	default:
+		return *key, nil
+	}
+}

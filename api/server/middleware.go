@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+const (
+	problemJSON = "application/problem+json"
+	faultKey    = "egressfleet.fault" // in an echo.Context: the error that only the log tells
+)
+
+// logRequest writes one line per request: never a body, never a query.
+func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		began := s.clock.Now()
+		err := next(c)
+		method, status := c.Request().Method, c.Response().Status
+		attrs := []slog.Attr{
+			slog.String("method", cut(method, shownValue)), slog.String("route", c.Path()),
+			slog.Int("status", status), slog.Duration("duration", s.clock.Now().Sub(began)),
+		}
+		if fault, failed := c.Get(faultKey).(error); failed {
+			attrs = append(attrs, slog.String("error", fault.Error()))
+		}
+		s.log.LogAttrs(c.Request().Context(), levelOf(method, status), "request", attrs...)
+		return err
+	}
+}
+
+// levelOf keeps what clients and supervisors ask all the time out of the usual log.
+func levelOf(method string, status int) slog.Level {
+	switch {
+	case status == http.StatusServiceUnavailable:
+		return slog.LevelWarn
+	case status >= http.StatusInternalServerError:
+		return slog.LevelError
+	case method == http.MethodGet && status < http.StatusBadRequest:
+		return slog.LevelDebug
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// bound ends the context of a request when its time is over.
+func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), s.limits.Handler)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}
+
+// setHeaders sets what holds for every answer that does not say otherwise.
+func setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		header := c.Response().Header()
+		header.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		header.Set(echo.HeaderCacheControl, "no-store")
+		c.Response().Before(func() { allowHead(header) })
+		return next(c)
+	}
+}
+
+// answerErrors turns every error, and every panic, into a problem document.
+func answerErrors(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			switch panicked := recover(); {
+			case panicked == http.ErrAbortHandler: //nolint:errorlint // net/http's own convention
+				panic(panicked)
+			case panicked != nil:
+				err = answer(c, fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
+			}
+		}()
+		if failed := next(c); failed != nil {
+			return answer(c, failed)
+		}
+		return nil
+	}
+}
+
+// answer writes the problem that an error is. What the client is not told is kept
+// for the log.
+func answer(c echo.Context, failed error) error {
+	allowHead(c.Response().Header())
+	problem := problemOf(c, failed)
+	if problem.kind.status >= http.StatusInternalServerError {
+		c.Set(faultKey, failed)
+	}
+	if c.Response().Committed {
+		return nil // the client went away, or has half an answer: there is no taking it back
+	}
+	header := c.Response().Header()
+	header.Set(echo.HeaderContentType, problemJSON)
+	header.Set(echo.HeaderCacheControl, "no-store")
+	if problem.kind.status == http.StatusServiceUnavailable {
+		header.Set(echo.HeaderRetryAfter, strconv.Itoa(int(retryAfter.Seconds())))
+	}
+	c.Response().WriteHeader(problem.kind.status)
+	return json.NewEncoder(c.Response()).Encode(problem.document(c.Request()))
+}
+
+// allowHead adds what Handler allows beyond echo's routes.
+func allowHead(header http.Header) {
+	allow := header.Get(echo.HeaderAllow)
+	if strings.Contains(allow, http.MethodGet) && !strings.Contains(allow, http.MethodHead) {
+		header.Set(echo.HeaderAllow, allow+", "+http.MethodHead)
+	}
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+)
+
+// Options are what a server may be given. The zero value is good.
+type Options struct {
+	Logger *slog.Logger // nil discards
+	Clock  Clock        // nil is the system's
+	Limits Limits       // a zero field takes its default
+}
+
+// Limits bound every request, so that neither a slow client nor a silent Temporal
+// holds anything forever.
+type Limits struct {
+	Handler    time.Duration // from the headers to the answer; 10 s
+	ReadHeader time.Duration // 5 s
+	Read       time.Duration // headers and body; 10 s
+	// Write is from the headers to the end of the answer; 30 s, since a slow body and
+	// a slow handler come before the answer.
+	Write       time.Duration
+	Idle        time.Duration // between requests of a connection; 2 min
+	Shutdown    time.Duration // for what is running when Run ends; 15 s
+	HeaderBytes int           // 16 KiB; above it, net/http answers 431 by itself
+	BodyBytes   int64         // 1 MiB
+}
+
+// The defaults of Limits.
+const (
+	handlerLimit    = 10 * time.Second
+	readHeaderLimit = 5 * time.Second
+	readLimit       = 10 * time.Second
+	writeLimit      = 30 * time.Second
+	idleLimit       = 2 * time.Minute
+	shutdownLimit   = 15 * time.Second // longer than a handler may take
+	headerBytes     = 16 << 10
+	bodyBytes       = 1 << 20
+)
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Handler:     cmp.Or(l.Handler, handlerLimit),
+		ReadHeader:  cmp.Or(l.ReadHeader, readHeaderLimit),
+		Read:        cmp.Or(l.Read, readLimit),
+		Write:       cmp.Or(l.Write, writeLimit),
+		Idle:        cmp.Or(l.Idle, idleLimit),
+		Shutdown:    cmp.Or(l.Shutdown, shutdownLimit),
+		HeaderBytes: cmp.Or(l.HeaderBytes, headerBytes),
+		BodyBytes:   cmp.Or(l.BodyBytes, bodyBytes),
+	}
+}

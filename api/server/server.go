@@ -1,0 +1,104 @@
+// Package server is the HTTP front door: the routes of api/openapi.yaml, answers
+// that name the field and the value, and the snapshot that discovery is served
+// from. It imports api/v1, api/discovery, echo and the errors of starter/fleet, and
+// knows nothing of Temporal or providers. Start reading at New, then handlers.go.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/egressfleet/egressfleet/api/server/openapi"
+)
+
+// Server answers for one fleet.
+type Server struct {
+	echo     *echo.Echo
+	snapshot *snapshot
+	clock    Clock
+	log      *slog.Logger
+	limits   Limits
+}
+
+// New builds a server. It asks nobody anything before Run.
+func New(fleet Fleet, opts Options) *Server {
+	opts = opts.withDefaults()
+	s := &Server{
+		echo:     echo.New(),
+		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger},
+		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits,
+	}
+	s.echo.Binder = binder{limit: s.limits.BodyBytes}
+	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors)
+	// The one route table is the generated one.
+	operations := openapi.NewStrictHandler(handlers{fleet, s.snapshot}, nil)
+	openapi.RegisterHandlersWithOptions(s.echo, operations,
+		openapi.RegisterHandlersOptions{OperationMiddlewares: parameterChecks()})
+	return s
+}
+
+// Handler returns the routes. Discovery stays unknown until Run has loaded it.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead { // net/http leaves the body out by its own request
+			r = r.WithContext(r.Context())
+			r.Method = http.MethodGet
+		}
+		s.echo.ServeHTTP(w, r)
+	})
+}
+
+// Run serves on the listener and keeps the snapshot fresh, both until ctx ends. Then
+// it takes no new request, lets the running ones end and closes the listener. It
+// returns nil after an orderly end.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	refreshing, stopRefreshing := context.WithCancel(context.WithoutCancel(ctx))
+	refreshed := make(chan struct{})
+	go func() {
+		defer close(refreshed)
+		s.snapshot.run(refreshing)
+	}()
+	defer func() {
+		stopRefreshing()
+		<-refreshed
+	}()
+	server := s.httpServer()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+		err := s.shutdown(context.WithoutCancel(ctx), server)
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
+		return err
+	}
+}
+
+func (s *Server) shutdown(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, s.limits.Shutdown)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+func (s *Server) httpServer() *http.Server {
+	return &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: s.limits.ReadHeader,
+		ReadTimeout:       s.limits.Read,
+		WriteTimeout:      s.limits.Write,
+		IdleTimeout:       s.limits.Idle,
+		MaxHeaderBytes:    s.limits.HeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // clients that break off
+	}
+}

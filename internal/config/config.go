@@ -1,0 +1,97 @@
+// Package config is what a worker is told at its start: typed settings from a YAML
+// file, EGRESSFLEET_* variables and flags, each stronger than the one before. It
+// imports libraries only. Start reading at settings, the one list of keys; Load
+// turns it into a Config.
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Role is a part that a worker process plays.
+type Role string
+
+// The roles. A process may play both.
+const (
+	RoleWorker Role = "worker" // runs workflows and activities; needs providers
+	RoleAPI    Role = "api"    // serves HTTP
+)
+
+// Config is everything that a worker is told at its start. It holds no secret:
+// credentials of Temporal stay with ClientOptions, those of a backend in files.
+type Config struct {
+	Installation string // DNS label; one per Temporal namespace
+	Roles        []Role // sorted, at least one
+	Temporal     Temporal
+	API          Listen
+	Metrics      Listen
+	// ProvidersFile lists the providers; set whenever RoleWorker is played.
+	ProvidersFile string
+	SecretsDir    string // one directory a secret, one file a key; may be empty
+	Log           Log
+	// MaxConcurrentActivities bounds the provider calls of this process.
+	MaxConcurrentActivities int
+	// StickyCacheSize is how many workflows stay in memory between their tasks.
+	StickyCacheSize int
+	// SteadyPoll is how often a running instance is looked at: how soon its loss is seen.
+	SteadyPoll time.Duration
+	// Warnings tell of variables that look like ours and are not; for the log.
+	Warnings []string
+}
+
+// Temporal is where the server is when the TEMPORAL_* variables and the profile
+// file name no address.
+type Temporal struct {
+	Host      string
+	Port      int
+	Namespace string
+}
+
+// Address returns host:port, an IPv6 host in brackets.
+func (t Temporal) Address() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
+
+// Listen is an address to serve on. Port 0 takes any free one.
+type Listen struct {
+	Host string
+	Port int
+}
+
+// Address returns host:port, an IPv6 host in brackets.
+func (l Listen) Address() string { return net.JoinHostPort(l.Host, strconv.Itoa(l.Port)) }
+
+// Log says what is logged, and in which form.
+type Log struct {
+	Level  slog.Level
+	Format string // one of the Format constants
+}
+
+// The forms of a log line.
+const (
+	FormatText = "text"
+	FormatJSON = "json"
+)
+
+// Plays reports whether the process has a role.
+func (c Config) Plays(r Role) bool { return slices.Contains(c.Roles, r) }
+
+// RoleNames returns the roles as one text: "api,worker".
+func (c Config) RoleNames() string {
+	names := make([]string, len(c.Roles))
+	for i, r := range c.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ",")
+}
+
+// String is for a log line: what the process is and where it serves.
+func (c Config) String() string {
+	return fmt.Sprintf("installation=%s roles=%s temporal=%s/%s api=%s metrics=%s providersFile=%s",
+		c.Installation, c.RoleNames(), c.Temporal.Address(), c.Temporal.Namespace,
+		c.API.Address(), c.Metrics.Address(), c.ProvidersFile)
+}

@@ -1,0 +1,247 @@
+package config_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/internal/config"
+)
+
+// load reads a file's text, variables and arguments, as a worker does.
+func load(t *testing.T, text string, environ, args []string) (config.Config, error) {
+	t.Helper()
+	s := config.Sources{Environ: environ, Flags: pflag.NewFlagSet("worker", pflag.ContinueOnError)}
+	config.AddFlags(s.Flags)
+	require.NoError(t, s.Flags.Parse(args))
+	if text != "" {
+		s.File = filepath.Join(t.TempDir(), "worker.yaml")
+		require.NoError(t, os.WriteFile(s.File, []byte(text), 0o600))
+	}
+	return s.Load()
+}
+
+func TestDefaultsServeOnLoopback(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, "installation: dev\nprovidersFile: p.yaml\n", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, config.Config{
+		Installation: "dev", Roles: []config.Role{config.RoleAPI, config.RoleWorker}, ProvidersFile: "p.yaml",
+		Temporal:                config.Temporal{Host: "127.0.0.1", Port: 7233, Namespace: "default"},
+		API:                     config.Listen{Host: "127.0.0.1", Port: 8080},
+		Metrics:                 config.Listen{Host: "127.0.0.1", Port: 9464},
+		Log:                     config.Log{Format: "text"},
+		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: 2 * time.Minute,
+	}, got)
+	require.Equal(t, "127.0.0.1:8080", got.API.Address())
+	require.Equal(t, "installation=dev roles=api,worker temporal=127.0.0.1:7233/default api=127.0.0.1:8080 "+
+		"metrics=127.0.0.1:9464 providersFile=p.yaml", got.String())
+}
+
+const full = `
+installation: from-file
+roles: [worker]
+providersFile: file.yaml
+secretsDir: /run/secrets
+maxConcurrentActivities: 7
+stickyCacheSize: 8
+steadyPoll: 90s
+api: {host: "::1", port: 1}
+metrics: {port: 2}
+temporal: {host: temporal.example, port: 3, namespace: crawl}
+log: {level: debug-4, format: json}
+`
+
+func TestEveryKeyOfAFileIsRead(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, full, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, config.Config{
+		Installation: "from-file", Roles: []config.Role{config.RoleWorker}, ProvidersFile: "file.yaml",
+		SecretsDir: "/run/secrets",
+		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
+		API:        config.Listen{Host: "::1", Port: 1}, Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
+		Log:                     config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
+	}, got)
+	require.Equal(t, "[::1]:1", got.API.Address())
+}
+
+func TestAVariableBeatsTheFileAndAFlagBeatsBoth(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"EGRESSFLEET_INSTALLATION=from-env", "EGRESSFLEET_API_PORT=11", "EGRESSFLEET_METRICS_PORT=12",
+		"EGRESSFLEET_ROLES=api, worker", "EGRESSFLEET_PROVIDERS_FILE=env.yaml",
+		"EGRESSFLEET_MAX_CONCURRENT_ACTIVITIES=17", "EGRESSFLEET_TEMPORAL_PORT=13", "EGRESSFLEET_LOG_LEVEL=",
+	}
+	got, err := load(t, full, environ, []string{"--api-port", "21", "--role=worker", "--role", "worker"})
+	require.NoError(t, err)
+	require.Equal(t, "from-env", got.Installation)
+	require.Equal(t, []config.Role{config.RoleWorker}, got.Roles)
+	require.Equal(t, 21, got.API.Port)
+	require.Equal(t, 12, got.Metrics.Port)
+	require.Equal(t, 13, got.Temporal.Port)
+	require.Equal(t, 17, got.MaxConcurrentActivities)
+	require.Equal(t, "env.yaml", got.ProvidersFile)
+	require.Equal(t, slog.LevelDebug-4, got.Log.Level, "an empty variable is none")
+	require.Empty(t, got.Warnings)
+}
+
+func TestTheRoleAPINeedsNoProviders(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, "", nil, []string{"--installation=dev", "--role=api"})
+	require.NoError(t, err)
+	require.True(t, got.Plays(config.RoleAPI))
+	require.False(t, got.Plays(config.RoleWorker))
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		text    string
+		environ []string
+		args    []string
+		want    []string
+	}{
+		"no installation": {
+			text: "providersFile: p\n",
+			want: []string{"installation: is required", "--installation, EGRESSFLEET_INSTALLATION"},
+		},
+		"an unknown key": {
+			text: "installation: dev\nproviderFile: p\n",
+			want: []string{"worker.yaml:2: providerFile: unknown key"},
+		},
+		"an installation with capitals": {
+			args: []string{"--installation=Prod_1", "--role=api"},
+			want: []string{`installation: "Prod_1" is not a DNS label`, "from --installation"},
+		},
+		"no providers for a worker": {
+			text: "installation: dev\n", want: []string{"providersFile: is required for the role worker"},
+		},
+		"an unknown key in a section": {
+			text: "api:\n  prot: 80\n", want: []string{"worker.yaml:2: api.prot: unknown key"},
+		},
+		"a key in another case": {
+			text: "ProvidersFile: p\n", want: []string{"worker.yaml:1: ProvidersFile: unknown key"},
+		},
+		"a key that is there twice": {
+			text: "installation: a\ninstallation: b\n", want: []string{"worker.yaml:2: installation: is there twice"},
+		},
+		"a value in the place of a section": {
+			text: "api: 8080\n", want: []string{`worker.yaml:1: api: "8080" is not a list of keys and values`},
+		},
+		"a section in the place of a value": {
+			text: "installation: {name: dev}\n", want: []string{"worker.yaml:1: installation: is not a single value"},
+		},
+		"a list in the place of a value": {
+			text: "api: {port: [80, 81]}\n", want: []string{"worker.yaml:1: api.port: is not a single value"},
+		},
+		"a file that is no mapping": {
+			text: "dev\n", want: []string{`worker.yaml:1: the file: "dev" is not a list of keys and values`},
+		},
+		"a file that is no YAML": {
+			text: "a: [\n", want: []string{"worker.yaml: yaml:"},
+		},
+		"two documents": {
+			text: "installation: a\n---\ninstallation: b\n", want: []string{"holds more than one YAML document"},
+		},
+		"a port from the file that is a word": {
+			text: "installation: dev\nprovidersFile: x\napi: {port: http}\n",
+			want: []string{`api.port: "http" is not a whole number (from `, "worker.yaml:3)"},
+		},
+		"a port from a variable that is too high": {
+			text: full, environ: []string{"EGRESSFLEET_METRICS_PORT=65536"},
+			want: []string{`metrics.port: "65536" is not within 0 to 65535 (from EGRESSFLEET_METRICS_PORT)`},
+		},
+		"a negative port": {
+			text: full, args: []string{"--temporal-port=-1"},
+			want: []string{`temporal.port: "-1" is not within 0 to 65535 (from --temporal-port)`},
+		},
+		"an unknown role": {
+			text: full, args: []string{"--role=worker,gateway"},
+			want: []string{`roles: "gateway" is neither "worker" nor "api" (from --role)`},
+		},
+		"no role": {
+			text: "installation: dev\nroles: []\n", want: []string{`roles: "" is neither "worker" nor "api"`},
+		},
+		"a level that is none": {
+			text: full, environ: []string{"EGRESSFLEET_LOG_LEVEL=loud"},
+			want: []string{`log.level: "loud" is not a level`, "from EGRESSFLEET_LOG_LEVEL"},
+		},
+		"a format that is none": {
+			text: full, environ: []string{"EGRESSFLEET_LOG_FORMAT=xml"},
+			want: []string{`log.format: "xml" is neither "text" nor "json"`},
+		},
+		"no room for an activity": {
+			text: full, args: []string{"--max-concurrent-activities=0"},
+			want: []string{`maxConcurrentActivities: "0" is not a whole number of at least 1`},
+		},
+		"an empty host": {
+			text: "installation: dev\nprovidersFile: x\napi: {host: \"\"}\n", want: []string{`api.host: "" is empty`},
+		},
+		"two faults at once": {
+			text: "installation: dev\nprovidersFile: x\napi: {port: a}\nmetrics: {port: b}\n",
+			want: []string{`api.port: "a"`, `metrics.port: "b"`},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, tt.text, tt.environ, tt.args)
+			require.Error(t, err)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+func TestAFileThatIsNotThereIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := config.Sources{File: "/nowhere/worker.yaml"}.Load()
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "/nowhere/worker.yaml")
+}
+
+func TestAKeyWithoutAValueKeepsTheDefault(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, "installation: dev\nprovidersFile: x\napi:\n  port:\n", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, 8080, got.API.Port)
+}
+
+func TestVariablesThatAreNotSettingsOnlyWarn(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, full, []string{
+		"EGRESSFLEET_API_PORT=tcp://10.0.0.1:8080", "EGRESSFLEET_API_SERVICE_HOST=10.0.0.1", "PATH=/bin",
+		"EGRESSFLEET_UI_PORT=8233", "EGRESSFLEET_ECHO_PORT=8443", "EGRESSFLEET_DEV_DIR=.dev", "EGRESSFLEET_PROT=1",
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, got.API.Port, "a link to a Service is not a port")
+	require.Equal(t, []string{
+		"EGRESSFLEET_API_PORT looks like a link to a Kubernetes Service and has no effect",
+		"EGRESSFLEET_API_SERVICE_HOST is no setting and has no effect",
+		"EGRESSFLEET_PROT is no setting and has no effect",
+	}, got.Warnings)
+}
+
+func TestTheReferenceNamesEveryFlagOnce(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	require.NoError(t, config.WriteReference(&b))
+	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		require.Equal(t, 1, strings.Count(b.String(), "`--"+f.Name+"`"), f.Name)
+	})
+	require.Contains(t, b.String(), "| `providersFile` | `EGRESSFLEET_PROVIDERS_FILE` | `--providers-file` | – |")
+	require.Contains(t, b.String(), "| `api.port` | `EGRESSFLEET_API_PORT` | `--api-port` | `8080` |")
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[2:]
+	require.IsNonDecreasing(t, lines, "keys are sorted")
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxPort = 65535
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// ParsePort returns a port, 0 included, or an error that says what is wrong with
+// the text and leaves naming the key to the caller.
+func ParsePort(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a whole number", text)
+	case n < 0 || n > maxPort:
+		return 0, fmt.Errorf("%q is not within 0 to %d", text, maxPort)
+	default:
+		return n, nil
+	}
+}
+
+func setPort(to *int, text string) error {
+	n, err := ParsePort(text)
+	*to = n
+	return err
+}
+
+func setCount(to *int, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not a whole number of at least 1", text)
+	}
+	*to = n
+	return nil
+}
+
+// leastPoll keeps a fleet from asking its backends without a pause.
+const leastPoll = time.Second
+
+func setPoll(to *time.Duration, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < leastPoll {
+		return fmt.Errorf("%q is not a duration of at least %s, such as 2m", text, leastPoll)
+	}
+	*to = d
+	return nil
+}
+
+func setNonEmpty(to *string, text string) error {
+	if text == "" {
+		return errors.New(`"" is empty`)
+	}
+	*to = text
+	return nil
+}
+
+func setLabel(to *string, text string) error {
+	if text == "" {
+		return errors.New("is required: a DNS label that names this installation, such as \"prod\"")
+	}
+	if !dnsLabel.MatchString(text) {
+		return fmt.Errorf("%q is not a DNS label: 1 to 63 of a-z, 0-9 and -, "+
+			"beginning and ending with a letter or digit", text)
+	}
+	*to = text
+	return nil
+}
+
+func setFormat(to *string, text string) error {
+	if text != FormatText && text != FormatJSON {
+		return fmt.Errorf("%q is neither %q nor %q", text, FormatText, FormatJSON)
+	}
+	*to = text
+	return nil
+}
+
+func setLevel(to *slog.Level, text string) error {
+	if err := to.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("%q is not a level: debug, info, warn or error, or one with an offset such as debug-4", text)
+	}
+	return nil
+}
+
+func setRoles(to *[]Role, text string) error {
+	var roles []Role
+	for name := range strings.SplitSeq(text, ",") {
+		role := Role(strings.TrimSpace(name))
+		switch role {
+		case RoleWorker, RoleAPI:
+			roles = append(roles, role)
+		default:
+			return fmt.Errorf("%q is neither %q nor %q", role, RoleWorker, RoleAPI)
+		}
+	}
+	slices.Sort(roles)
+	*to = slices.Compact(roles)
+	return nil
+}

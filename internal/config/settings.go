@@ -1,0 +1,135 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// EnvPrefix begins every variable of ours.
+const EnvPrefix = "EGRESSFLEET_"
+
+// The variables that a person meets outside a worker's settings, or in an error
+// about a port.
+const (
+	EnvAPIPort      = EnvPrefix + "API_PORT"
+	EnvMetricsPort  = EnvPrefix + "METRICS_PORT"
+	EnvTemporalPort = EnvPrefix + "TEMPORAL_PORT"
+	EnvUIPort       = EnvPrefix + "UI_PORT"
+	EnvEchoPort     = EnvPrefix + "ECHO_PORT"
+	EnvDevDir       = EnvPrefix + "DEV_DIR"
+)
+
+// setting is one key of the configuration: its names, its default in text form and
+// how text becomes a field. Values are text until then, whatever they come from.
+type setting struct {
+	key  string // in the file: "api.port"
+	flag string // "api-port"
+	def  string
+	help string
+	set  func(c *Config, text string) error
+}
+
+// env returns the variable of a setting: EGRESSFLEET_API_PORT for "api.port".
+func (s setting) env() string {
+	var b strings.Builder
+	for _, r := range s.key {
+		switch {
+		case r == '.':
+			b.WriteByte('_')
+		case r >= 'A' && r <= 'Z':
+			b.WriteByte('_')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return EnvPrefix + strings.ToUpper(b.String())
+}
+
+// settings is the list of keys, sorted. A key that is not here is an error.
+func settings() []setting {
+	all := slices.Concat(addressSettings(), processSettings())
+	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
+// addressSettings say where a process serves, and where Temporal is.
+func addressSettings() []setting {
+	return []setting{
+		{
+			"api.host", "api-host", "127.0.0.1", "address that the API listens on",
+			func(c *Config, v string) error { return setNonEmpty(&c.API.Host, v) },
+		},
+		{
+			"api.port", "api-port", "8080", "port that the API listens on; 0 takes a free one",
+			func(c *Config, v string) error { return setPort(&c.API.Port, v) },
+		},
+		{
+			"metrics.host", "metrics-host", "127.0.0.1", "address that /metrics listens on",
+			func(c *Config, v string) error { return setNonEmpty(&c.Metrics.Host, v) },
+		},
+		{
+			"metrics.port", "metrics-port", "9464", "port that /metrics listens on; 0 takes a free one",
+			func(c *Config, v string) error { return setPort(&c.Metrics.Port, v) },
+		},
+		{
+			"temporal.host", "temporal-host", "127.0.0.1", "host of the Temporal server, where TEMPORAL_ADDRESS is not set",
+			func(c *Config, v string) error { return setNonEmpty(&c.Temporal.Host, v) },
+		},
+		{
+			"temporal.namespace", "temporal-namespace", "default", "Temporal namespace, where TEMPORAL_NAMESPACE is not set",
+			func(c *Config, v string) error { return setNonEmpty(&c.Temporal.Namespace, v) },
+		},
+		{
+			"temporal.port", "temporal-port", "7233", "port of the Temporal server, where TEMPORAL_ADDRESS is not set",
+			func(c *Config, v string) error { return setPort(&c.Temporal.Port, v) },
+		},
+	}
+}
+
+// processSettings say what a process is and does.
+func processSettings() []setting {
+	return []setting{
+		{
+			"installation", "installation", "", "name of the installation, a DNS label; required, one per Temporal namespace",
+			func(c *Config, v string) error { return setLabel(&c.Installation, v) },
+		},
+		{
+			"log.format", "log-format", FormatText, "form of the log: text or json",
+			func(c *Config, v string) error { return setFormat(&c.Log.Format, v) },
+		},
+		{
+			"log.level", "log-level", "info", "least level that is logged: debug, info, warn or error; " +
+				"debug-4 adds detail, debug-8 the wire",
+			func(c *Config, v string) error { return setLevel(&c.Log.Level, v) },
+		},
+		{
+			"maxConcurrentActivities", "max-concurrent-activities", "200", "provider calls at one time",
+			func(c *Config, v string) error { return setCount(&c.MaxConcurrentActivities, v) },
+		},
+		{
+			"providersFile", "providers-file", "", "file that lists the providers; required for the role worker",
+			func(c *Config, v string) error { c.ProvidersFile = v; return nil },
+		},
+		{
+			"roles", "role", "api,worker", "what the process does: worker, api or both",
+			func(c *Config, v string) error { return setRoles(&c.Roles, v) },
+		},
+		{
+			"steadyPoll", "steady-poll", "2m", "how often a running instance is looked at; at least 1s",
+			func(c *Config, v string) error { return setPoll(&c.SteadyPoll, v) },
+		},
+		{
+			"secretsDir", "secrets-dir", "", "directory of mounted secrets: one directory a secret, one file a key",
+			func(c *Config, v string) error { c.SecretsDir = v; return nil },
+		},
+		// About 38 KiB each with a pending activity: 76 MiB when full.
+		{
+			"stickyCacheSize", "sticky-cache-size", "2000", "workflows kept in memory between their tasks",
+			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v) },
+		},
+	}
+}
+
+// otherVariables are ours, too, but no setting of a worker.
+func otherVariables() []string { return []string{EnvDevDir, EnvEchoPort, EnvUIPort} }

@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	// readHeaderTimeout bounds a client that connects and says nothing.
+	readHeaderTimeout = 5 * time.Second
+	// stopTimeout lets a scrape that is under way end.
+	stopTimeout = 2 * time.Second
+)
+
+// NewRegistry returns a registry of this process's own metrics: the Go runtime, the
+// process and egressfleet_build_info. Others register theirs in it.
+func NewRegistry() *prometheus.Registry {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "egressfleet_build_info", Help: "1, with the version of the binary and of Go as labels.",
+	}, []string{"version", "goversion"})
+	info.WithLabelValues(Version(), runtime.Version()).Set(1)
+	r := prometheus.NewRegistry()
+	r.MustRegister(info, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// ServeMetrics serves GET /metrics on a listener until ctx ends, and closes the
+// listener. It returns nil then, and an error when serving ended otherwise.
+func ServeMetrics(ctx context.Context, l net.Listener, r *prometheus.Registry, log *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError),
+	})))
+	s := &http.Server{
+		Handler: mux, ReadHeaderTimeout: readHeaderTimeout,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		_ = s.Shutdown(grace)
+	})
+	err := s.Serve(l)
+	if !stop() { // ctx ended: Serve returns before the last scrape does
+		<-stopped
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

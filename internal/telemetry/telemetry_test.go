@@ -1,0 +1,76 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/egressfleet/egressfleet/internal/telemetry"
+)
+
+func TestALoggerWritesItsLevelAndAbove(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	log := telemetry.NewLogger(&b, slog.LevelDebug-4, false)
+	log.Log(t.Context(), slog.LevelDebug-8, "wire")
+	require.Empty(t, b.String())
+	log.Log(t.Context(), slog.LevelDebug-4, "detail", slog.String("proxy", "default/a"))
+	require.Contains(t, b.String(), "msg=detail proxy=default/a")
+}
+
+func TestALoggerWritesJSON(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	telemetry.NewLogger(&b, slog.LevelInfo, true).Info("hello", slog.Int("port", 3128))
+	var line map[string]any
+	require.NoError(t, json.Unmarshal(b.Bytes(), &line))
+	require.Equal(t, "hello", line["msg"])
+	require.InDelta(t, 3128, line["port"], 0)
+}
+
+func TestMetricsAreServedUntilTheContextEnds(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		done <- telemetry.ServeMetrics(ctx, l, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	}()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	require.Contains(t, get(t, client, "http://"+l.Addr().String()+"/metrics"), "egressfleet_build_info{")
+	cancel()
+	require.NoError(t, <-done)
+	_, err = net.Dial("tcp", l.Addr().String())
+	require.Error(t, err, "the port is free again")
+}
+
+func TestServingFailsOnAClosedListener(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	err = telemetry.ServeMetrics(t.Context(), l, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func get(t *testing.T, client *http.Client, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(body)
+}

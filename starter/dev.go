@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// readyLine is the last line of a run that is up; scripts wait for it.
+const readyLine = "egressfleet is ready"
+
+func (a *app) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Run a whole fleet on this machine, with two sample proxies", Args: exactly(0),
+		Long: "dev starts a Temporal server and a worker, applies two sample proxies, waits until both carry\n" +
+			"traffic, and runs until Ctrl-C. The state and the instances stay for the next run. \"make run\" calls it.\n" +
+			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI}_PORT.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := devSettingsFrom(os.Getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.dev(cmd.Context(), settings)
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "clean", Short: "Remove the instances and the state of dev", Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := devSettingsFrom(os.Getenv)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.devClean(cmd.Context(), settings)
+		},
+	})
+	return cmd
+}
+
+// dev runs until ctx ends, which is no error once all is up, or a process dies.
+func (a *app) dev(ctx context.Context, s devSettings) error {
+	// In "make run | tee log" a Ctrl-C ends tee first. The write that finds nobody must
+	// not end us before what we started.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	home, err := openHome(s.dir)
+	if err != nil {
+		return err
+	}
+	defer home.close()
+	if err := errors.Join(s.checkFree(ctx), s.checkBinaries()); err != nil {
+		return err
+	}
+	alive, died := context.WithCancelCause(ctx)
+	defer died(nil)
+	r := &devRun{app: a, settings: s, home: home, died: died}
+	err = r.up(alive)
+	if err == nil {
+		<-alive.Done()
+	}
+	r.down(ctx)
+	return r.verdict(ctx, alive, err)
+}
+
+// verdict says how the run ended: by a process that died, by a step that failed, or
+// because somebody wanted it.
+func (r *devRun) verdict(ctx, alive context.Context, failed error) error {
+	cause := context.Cause(alive)
+	if dead, ok := errors.AsType[*deadError](cause); ok {
+		return dead
+	}
+	switch {
+	case failed == nil:
+		r.say("stopped; the instances and the state in %s stay, \"make clean-dev\" removes them", r.settings.dir)
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("interrupted before all was up; what was started is stopped")
+	default:
+		return failed
+	}
+}
+
+// devRun is one run: what has been started so far.
+type devRun struct {
+	*app
+	settings devSettings
+	home     *devHome
+	died     context.CancelCauseFunc
+	server   *child
+	worker   *child
+}
+
+// say writes a line of progress.
+func (r *devRun) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(r.Out, format+"\n", args...)
+}
+
+// step is a part of coming up, with the longest it may take on a slow machine.
+type step struct {
+	what  string
+	limit time.Duration
+	do    func(context.Context) error
+}
+
+// up starts everything and prints the page. It returns the first failure.
+func (r *devRun) up(ctx context.Context) error {
+	for _, s := range []step{
+		{"starting the Temporal dev server", 2 * time.Minute, r.startServer},
+		{"starting the worker", 2 * time.Minute, r.startWorker},
+		{"applying the sample proxies", time.Minute, r.applySamples},
+		{"waiting until they carry traffic", 3 * time.Minute, r.waitSamples},
+	} {
+		r.say("%s …", s.what)
+		within, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("took longer than %s", s.limit))
+		err := s.do(within)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+	}
+	return r.printPage(ctx)
+}
+
+// down stops what was started: the worker first, so that it can tell Temporal what
+// its last activities came to. A second Ctrl-C kills instead of waiting.
+func (r *devRun) down(ctx context.Context) {
+	hurry, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	for _, c := range []struct {
+		*child
+		grace time.Duration
+	}{{r.worker, workerGrace}, {r.server, serverGrace}} {
+		if c.child != nil && !c.gone() {
+			r.say("stopping %s …", c.name)
+			c.stop(hurry, c.grace)
+		}
+	}
+}
+
+// checkBinaries looks for the programs beside this one.
+func (s devSettings) checkBinaries() error {
+	for _, name := range []string{temporalBinary, workerBinary} {
+		if _, err := os.Stat(filepath.Join(s.binaries, name)); err != nil {
+			return fmt.Errorf("%w; \"make run\" builds it", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+// devServer is an API and a forward proxy in one: the sample becomes Running after
+// some looks, and carries traffic after some requests.
+type devServer struct {
+	pending, broken atomic.Int32
+	through         atomic.Int32
+	onBroken        func()
+	at              *net.TCPAddr
+}
+
+func (s *devServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.IsAbs(): // asked as a proxy
+		if s.broken.Add(-1) >= 0 {
+			http.Error(w, "not yet", http.StatusBadGateway)
+			if s.onBroken != nil {
+				s.onBroken()
+			}
+			return
+		}
+		s.through.Add(1)
+	case strings.HasPrefix(r.URL.Path, "/v1/namespaces/default/proxies/sample-"):
+		p := v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: r.URL.Path[len("/v1/namespaces/default/proxies/"):]}}
+		p.Status.Phase, p.Status.IP, p.Spec.Port = v1.PhaseProvisioning, s.at.IP.String(), s.at.Port
+		if s.pending.Add(-1) < 0 {
+			p.Status.Phase = v1.PhaseRunning
+		}
+		_ = json.NewEncoder(w).Encode(p)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func newDevRun(t *testing.T, s *devServer, out *strings.Builder) *devRun {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.at = server.Listener.Addr().(*net.TCPAddr)
+	return &devRun{
+		app: &app{Streams: Streams{Out: out}}, settings: devSettings{api: devPort{port: s.at.Port}, dir: "/d"},
+	}
+}
+
+func TestSamplesAreReadyWhenARequestWentThroughEach(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := &devServer{}
+	s.pending.Store(2)
+	s.broken.Store(1)
+	r := newDevRun(t, s, &out)
+	require.NoError(t, r.waitSamples(t.Context()))
+	require.Equal(t, int32(2), s.through.Load())
+	at := "127.0.0.1:" + strconv.Itoa(s.at.Port)
+	require.Equal(t, "  default/sample-a: Provisioning at "+at+"\n  default/sample-a: Running at "+at+
+		"\n  default/sample-b: Running at "+at+"\n", out.String())
+
+	require.NoError(t, r.printPage(t.Context()))
+	require.Contains(t, out.String(), "-x http://"+at+" http://"+at+"/healthz\n")
+	require.True(t, strings.HasSuffix(out.String(), "\negressfleet is ready\n"))
+}
+
+func TestWaitingForSamplesEndsWithTheLastFault(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("the worker is gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := &devServer{onBroken: func() { cancel(gone) }}
+	s.broken.Store(1 << 20)
+	r := newDevRun(t, s, &strings.Builder{})
+	err := r.waitSamples(ctx)
+	require.ErrorIs(t, err, gone)
+	require.ErrorContains(t, err, "default/sample-a")
+}
+
+// slowFleet refuses some times before it applies.
+type slowFleet struct {
+	fakeFleet
+	faults []error
+}
+
+func (f *slowFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+	if len(f.faults) > 0 {
+		err := f.faults[0]
+		f.faults = f.faults[1:]
+		return v1.Proxy{}, false, err
+	}
+	return f.fakeFleet.Apply(ctx, p, requestID)
+}
+
+func TestASampleIsAppliedOnceTheWorkerIsThere(t *testing.T) {
+	t.Parallel()
+	f := &slowFleet{faults: []error{
+		fmt.Errorf("%w: no worker", fleet.ErrUnavailable),
+		&fleet.ConflictError{Field: "metadata.name", Problem: "is being deleted"},
+	}}
+	p := v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: "sample-a"}}
+	require.NoError(t, new(devRun).applySample(t.Context(), f, p))
+	require.Equal(t, []string{"apply default/sample-a"}, f.asked)
+}
+
+func TestASampleThatCanNeverBeAppliedIsAFailureAtOnce(t *testing.T) {
+	t.Parallel()
+	wrong := &v1.FieldError{Field: "spec.port", Value: "0", Problem: "is not within 1 to 65535"}
+	f := &slowFleet{faults: []error{wrong, nil}}
+	require.ErrorIs(t, new(devRun).applySample(t.Context(), f, v1.Proxy{}), wrong)
+	require.Len(t, f.faults, 1)
+}

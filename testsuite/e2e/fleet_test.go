@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+var spec = v1.ProxySpec{Provider: "local", Port: 3128}
+
+func TestAProxyComesAliveIsFoundCarriesTrafficAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	status, body := w.put("a", spec)
+	require.Equal(t, http.StatusCreated, status, string(body))
+	status, _ = w.put("a", spec)
+	require.Equal(t, http.StatusOK, status, "the same again")
+	p := w.running("a")
+	endpoint := fmt.Sprintf("http://%s:%d", p.Status.IP, spec.Port)
+	require.Eventually(t, func() bool {
+		list := w.endpoints()
+		return len(list) == 1 && list[0] == endpoint
+	}, soon, tick, "discovery hands it out")
+	for _, secure := range []bool{false, true} {
+		require.Contains(t, fetch(t, endpoint, site(t, secure)), "hello "+p.Status.EgressIP+":", "its egress is its own")
+	}
+
+	for _, pids := range w.processes() {
+		require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	}
+	// Its address follows from its name, so the new instance is told by its age.
+	require.Eventually(t, func() bool {
+		now := w.get("a").Status
+		return now.Phase == v1.PhaseRunning && now.InstanceCreatedAt.After(p.Status.InstanceCreatedAt)
+	}, soon, tick, "a killed instance is replaced")
+	require.Len(t, w.processes(), 1, "without a second one left behind")
+	require.Contains(t, fetch(t, endpoint, site(t, true)), "hello")
+
+	status, body = w.put("a", v1.ProxySpec{Provider: "elsewhere", Port: 3128})
+	require.Equal(t, http.StatusConflict, status, string(body))
+	w.deleteAll()
+}
+
+func TestAKilledWorkerMakesEachOfFiftyInstancesOnce(t *testing.T) {
+	t.Parallel()
+	const fleet = 50
+	w := newWorld(t)
+	w.start()
+	for i := range fleet {
+		status, body := w.put(fmt.Sprintf("p%d", i), spec)
+		require.Equal(t, http.StatusCreated, status, string(body))
+	}
+	require.NotEmpty(t, w.processes(), "it is in the middle of creating")
+	w.kill()
+	t.Logf("killed with %d instances made", len(w.processes()))
+	w.start()
+	require.Eventually(t, func() bool {
+		running := 0
+		for _, p := range w.list() {
+			if p.Status.Phase == v1.PhaseRunning {
+				running++
+			}
+		}
+		return running == fleet
+	}, soon, tick)
+	processes := w.processes()
+	require.Len(t, processes, fleet)
+	for name, pids := range processes {
+		require.Len(t, pids, 1, name)
+	}
+	require.Eventually(t, func() bool { return len(w.endpoints()) == fleet }, soon, tick)
+	w.deleteAll()
+}
+
+func TestTheTemporalCommandLineIsEnough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	w.temporal("start", "--type", "Proxy", "--task-queue", "egressfleet", "--workflow-id", "proxy/default/bare",
+		"--input", `{"spec":{"provider":"local","port":3128}}`)
+	p := w.running("bare")
+	require.NotEmpty(t, p.Status.IP)
+	w.temporal("signal", "--name", "delete", "--workflow-id", "proxy/default/bare")
+	w.gone("bare")
+	require.Empty(t, w.processes())
+	require.Empty(t, w.files())
+}
+
+func TestAProviderThatNobodyConfiguredIsAcceptedAndShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	status, body := w.put("later", v1.ProxySpec{Provider: "later", Port: 1})
+	require.Equal(t, http.StatusCreated, status, string(body))
+	require.Eventually(t, func() bool {
+		c, _ := w.get("later").Status.Condition(v1.ConditionProvisioned)
+		return c.Reason == v1.ReasonProviderNotConfigured
+	}, soon, tick)
+	require.Equal(t, v1.PhaseBlocked, w.get("later").Status.Phase)
+	require.Empty(t, w.endpoints())
+	w.deleteAll()
+}
+
+func TestWithoutTemporalTheAPISaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	require.NoError(t, w.server.Stop())
+	status, body := w.put("a", spec)
+	require.Equal(t, http.StatusServiceUnavailable, status, string(body))
+	var problem struct{ Type, Title, Detail string }
+	require.NoError(t, json.Unmarshal(body, &problem))
+	require.NotEmpty(t, problem.Type)
+	status, _ = w.call(http.MethodGet, "/healthz", nil)
+	require.Equal(t, http.StatusOK, status, "the process itself is well")
+	require.Eventually(t, func() bool {
+		status, _ := w.call(http.MethodGet, "/readyz", nil)
+		return status == http.StatusServiceUnavailable
+	}, soon, tick)
+}
+
+// deleteAll deletes every proxy and expects nothing to be left.
+func (w *world) deleteAll() {
+	w.t.Helper()
+	for _, p := range w.list() {
+		status, body := w.call(http.MethodDelete, path(p.Metadata.Name), nil)
+		require.Equal(w.t, http.StatusAccepted, status, string(body))
+	}
+	for _, p := range w.list() {
+		w.gone(p.Metadata.Name)
+	}
+	require.Eventually(w.t, func() bool { return len(w.list()) == 0 }, soon, tick)
+	require.Empty(w.t, w.processes())
+	require.Empty(w.t, w.files())
+}
+
+func (w *world) gone(name string) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		status, _ := w.call(http.MethodGet, path(name), nil)
+		return status == http.StatusNotFound
+	}, soon, tick)
+}
+
+func (w *world) temporal(args ...string) {
+	w.t.Helper()
+	args = append([]string{"workflow"}, append(args, "--address", w.server.Address)...)
+	out, err := exec.CommandContext(w.t.Context(), w.server.CLI, args...).CombinedOutput()
+	require.NoError(w.t, err, string(out))
+}

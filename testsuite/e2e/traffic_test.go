@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// site is a target on loopback that says whom it sees.
+func site(t *testing.T, secure bool) *httptest.Server {
+	t.Helper()
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "hello %s", r.RemoteAddr)
+	})
+	s := httptest.NewUnstartedServer(h)
+	if secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// fetch gets a page of the site through a proxy, TLS verified to the site.
+func fetch(t *testing.T, proxy string, s *httptest.Server) string {
+	t.Helper()
+	via, err := url.Parse(proxy)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	if cert := s.Certificate(); cert != nil {
+		roots.AddCert(cert)
+	}
+	transport := &http.Transport{
+		Proxy:           http.ProxyURL(via),
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	res, err := client.Get(s.URL)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, res.StatusCode, string(body))
+	return string(body)
+}

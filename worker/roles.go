@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/api/server"
+	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/all"
+	"github.com/egressfleet/egressfleet/providers/decorators"
+	"github.com/egressfleet/egressfleet/providers/registry"
+	"github.com/egressfleet/egressfleet/workflows"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+const (
+	// workerStopTimeout lets running activities end; the default of 0 abandons them.
+	workerStopTimeout = time.Minute
+	// prepareTimeout bounds what is asked of Temporal before work begins.
+	prepareTimeout = 30 * time.Second
+	// tracerName is the name of our spans' source.
+	tracerName = "github.com/egressfleet/egressfleet"
+)
+
+// prepareNamespace makes the search attributes and the birth record of the
+// installation before anything is created that needs them.
+func (p *process) prepareNamespace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	if err := p.fleet.EnsureSearchAttributes(ctx, p.cfg.Temporal.Namespace); err != nil {
+		return err
+	}
+	return p.fleet.EnsureInstallation(ctx)
+}
+
+// buildProviders constructs the configured providers in their decorators.
+func (p *process) buildProviders(ctx context.Context) error {
+	entries, err := registry.LoadFile(p.cfg.ProvidersFile)
+	if err != nil {
+		return usageError{err}
+	}
+	metrics := decorators.NewMetrics(p.registry)
+	p.providers, err = registry.Build(ctx, registry.Options{
+		Installation: p.cfg.Installation, Entries: entries, Factories: all.Factories(),
+		Decorate: func(name, _ string, inner providers.Provider) providers.Provider {
+			return decorators.Stack(inner, name, otel.Tracer(tracerName), metrics)
+		},
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	p.onStop(p.providers.Close)
+	return nil
+}
+
+// startWorker begins to take work.
+func (p *process) startWorker(ctx context.Context) error {
+	worker.SetStickyWorkflowCacheSize(p.cfg.StickyCacheSize)
+	w := worker.New(p.temporal, proxy.TaskQueue, worker.Options{
+		WorkerStopTimeout:                  workerStopTimeout,
+		MaxConcurrentActivityExecutionSize: p.cfg.MaxConcurrentActivities,
+		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
+		OnFatalError:                       func(err error) { p.fail("worker", err) },
+	})
+	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
+	activities.Register(w, &activities.Instances{
+		Lookup: p.providers.Lookup, Installation: p.cfg.Installation, SecretsDir: p.cfg.SecretsDir,
+	})
+	if err := w.Start(); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	p.onStop(func() error { w.Stop(); return nil })
+	return nil
+}
+
+func (p *process) listenAPI(ctx context.Context) (err error) {
+	p.api, err = listen(ctx, p.cfg.API, "the API", config.EnvAPIPort)
+	if err != nil {
+		return err
+	}
+	p.addresses.API = p.api.Addr().String()
+	p.onStop(func() error { _ = p.api.Close(); return nil }) // closed already, where it was served
+	return nil
+}
+
+func (p *process) serveAPI(ctx context.Context) error {
+	s := server.New(p.fleet, server.Options{Logger: p.log})
+	p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
+	return nil
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/internal/telemetry"
+	"github.com/egressfleet/egressfleet/providers/registry"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+// Options are what Run is given besides its configuration.
+type Options struct {
+	Log io.Writer // required
+	// Environment holds the TEMPORAL_* variables; nil is the process's own.
+	Environment envconfig.EnvLookup
+	// DialPatience is how long a Temporal that is not there is waited for; 0 is a minute.
+	DialPatience time.Duration
+	// Up is called once everything is served; nil is fine.
+	Up func(Addresses)
+}
+
+// Addresses are where a process really listens, host:port; empty for a role that it
+// does not play.
+type Addresses struct{ API, Metrics string }
+
+// Run plays the configured roles until ctx ends, which is no error, or until a part
+// fails for good. Then it stops in the reverse order of its start: the API takes no
+// new request, activities end, and only then do connections and providers close.
+func Run(ctx context.Context, cfg config.Config, opts Options) (err error) {
+	p := &process{
+		cfg: cfg, opts: opts, registry: telemetry.NewRegistry(), failed: make(chan error, 1),
+		log: telemetry.NewLogger(opts.Log, cfg.Log.Level, cfg.Log.Format == config.FormatJSON),
+	}
+	for _, warning := range cfg.Warnings {
+		p.log.Warn(warning)
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	for _, step := range p.steps() {
+		if err := step(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil // the fault is that somebody ended us
+			}
+			return err
+		}
+	}
+	p.announce()
+	select {
+	case <-ctx.Done():
+		p.log.Info("stopping")
+		return nil
+	case err := <-p.failed:
+		return err
+	}
+}
+
+// process is what has been started so far.
+type process struct {
+	cfg      config.Config
+	opts     Options
+	log      *slog.Logger
+	registry *prometheus.Registry
+	failed   chan error // the first part that ended without being asked
+	stops    []func() error
+
+	temporal  client.Client
+	fleet     *fleet.Client
+	providers *registry.Set
+	api       net.Listener
+	addresses Addresses
+}
+
+// steps are the start, in its order. What can be wrong here, the providers and the
+// ports, is told before Temporal is waited for or any work is taken.
+func (p *process) steps() []func(context.Context) error {
+	steps := []func(context.Context) error{p.serveMetrics}
+	if p.cfg.Plays(config.RoleWorker) {
+		steps = append(steps, p.buildProviders)
+	}
+	steps = append(steps, p.connect)
+	if p.cfg.Plays(config.RoleWorker) {
+		steps = append(steps, p.prepareNamespace)
+	}
+	if p.cfg.Plays(config.RoleAPI) {
+		steps = append(steps, p.listenAPI)
+	}
+	if p.cfg.Plays(config.RoleWorker) {
+		steps = append(steps, p.startWorker)
+	}
+	if p.cfg.Plays(config.RoleAPI) {
+		steps = append(steps, p.serveAPI)
+	}
+	return steps
+}
+
+// onStop is called in the reverse order.
+func (p *process) onStop(f func() error) { p.stops = append(p.stops, f) }
+
+func (p *process) stop() error {
+	var faults []error
+	for i := len(p.stops) - 1; i >= 0; i-- {
+		faults = append(faults, p.stops[i]())
+	}
+	return errors.Join(faults...)
+}
+
+// fail ends the process with an error; the first one counts.
+func (p *process) fail(what string, err error) {
+	select {
+	case p.failed <- fmt.Errorf("%s: %w", what, err):
+	default:
+	}
+}
+
+// background runs serve until the process stops, and waits for its end then.
+func (p *process) background(ctx context.Context, what string, serve func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() {
+		err := serve(ctx)
+		if ctx.Err() == nil {
+			p.fail(what, errors.Join(errors.New("ended by itself"), err))
+			err = nil // told once
+		}
+		ended <- err
+	}()
+	p.onStop(func() error {
+		cancel()
+		if err := <-ended; err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+}
+
+func (p *process) serveMetrics(ctx context.Context) error {
+	l, err := listen(ctx, p.cfg.Metrics, "metrics", config.EnvMetricsPort)
+	if err != nil {
+		return err
+	}
+	p.addresses.Metrics = l.Addr().String()
+	p.background(ctx, "metrics", func(ctx context.Context) error {
+		return telemetry.ServeMetrics(ctx, l, p.registry, p.log)
+	})
+	return nil
+}
+
+func (p *process) connect(ctx context.Context) error {
+	server, err := p.cfg.Temporal.Server(p.opts.Environment)
+	if err != nil {
+		return err
+	}
+	server.Options.Logger = log.NewStructuredLogger(p.log)
+	patience := p.opts.DialPatience
+	if patience == 0 {
+		patience = dialPatience
+	}
+	p.temporal, err = dial(ctx, server, patience, p.log)
+	if err != nil {
+		return err
+	}
+	p.onStop(func() error { p.temporal.Close(); return nil })
+	p.cfg.Temporal.Namespace = server.Options.Namespace
+	p.log.Info("connected to Temporal", slog.String("address", server.Options.HostPort),
+		slog.String("namespace", server.Options.Namespace), slog.String("source", server.From))
+	p.fleet = fleet.New(p.temporal, p.cfg.Installation)
+	return nil
+}
+
+// announce is the one line that says what runs where.
+func (p *process) announce() {
+	var names []string
+	if p.providers != nil {
+		names = p.providers.Names()
+	}
+	p.log.Info("egressfleet is up", slog.String("version", telemetry.Version()),
+		slog.String("installation", p.cfg.Installation), slog.String("roles", p.cfg.RoleNames()),
+		slog.Any("providers", names), slog.String("api", p.addresses.API),
+		slog.String("metrics", p.addresses.Metrics), slog.Int("pid", os.Getpid()))
+	if p.opts.Up != nil {
+		p.opts.Up(p.addresses)
+	}
+}
