@@ -68,6 +68,7 @@ func WithWatch(ctx workflow.Context, c Call) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    c.Limits.Attempt,
 		ScheduleToCloseTimeout: c.Limits.Total,
+		HeartbeatTimeout:       missedBeats, // or a worker that died looking is missed for a whole attempt
 		Summary:                c.Summary,
 		Priority:               temporal.Priority{PriorityKey: priorityWatch},
 		RetryPolicy: &temporal.RetryPolicy{

@@ -69,6 +69,8 @@ func (a *Instances) AwaitChange(ctx context.Context, in WatchInput) (Answer, err
 // lookPastBlips looks until the answer is no Transient, or that is already known,
 // or has lasted too long to be a blip.
 func (a *Instances) lookPastBlips(ctx context.Context, in WatchInput) (Answer, error) {
+	ctx, stop := beating(ctx)
+	defer stop()
 	until := time.Now().Add(in.Outlast)
 	for pause := blipPause; ; pause = min(2*pause, longestBlipPause) {
 		out, err := a.lookOnce(ctx, in.Ref)

@@ -22,15 +22,20 @@ import (
 const ready = 2 * time.Minute
 
 // Server is one development server with its store in memory, on a free port of
-// 127.0.0.1, which knows the search attributes.
+// 127.0.0.1.
 type Server struct {
 	Address string // host:port
 	CLI     string // path of the temporal command
 	dev     *testsuite.DevServer
 }
 
-// Start starts a server. The caller stops it.
-func Start(ctx context.Context) (*Server, error) {
+// Start starts a server that knows the search attributes. The caller stops it.
+func Start(ctx context.Context) (*Server, error) { return start(ctx, attributes()) }
+
+// StartBare starts a server that knows nothing of ours. The caller stops it.
+func StartBare(ctx context.Context) (*Server, error) { return start(ctx, nil) }
+
+func start(ctx context.Context, args []string) (*Server, error) {
 	cli, err := CLI()
 	if err != nil {
 		return nil, err
@@ -42,7 +47,7 @@ func Start(ctx context.Context) (*Server, error) {
 		ClientOptions: &client.Options{Logger: Quiet()},
 		LogLevel:      "error",
 		Stdout:        io.Discard, Stderr: io.Discard,
-		ExtraArgs: attributes(),
+		ExtraArgs: args,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cli, err)

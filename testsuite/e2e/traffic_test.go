@@ -33,19 +33,27 @@ func site(t *testing.T, secure bool) *httptest.Server {
 // fetch gets a page of the site through a proxy, TLS verified to the site.
 func fetch(t *testing.T, proxy string, s *httptest.Server) string {
 	t.Helper()
-	via, err := url.Parse(proxy)
-	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	if cert := s.Certificate(); cert != nil {
 		roots.AddCert(cert)
 	}
-	transport := &http.Transport{
-		Proxy:           http.ProxyURL(via),
-		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-	}
+	return get(t, proxy, s.URL, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+}
+
+// fetchURL gets a page without TLS through a proxy.
+func fetchURL(t *testing.T, proxy, page string) string {
+	t.Helper()
+	return get(t, proxy, page, nil)
+}
+
+func get(t *testing.T, proxy, page string, secure *tls.Config) string {
+	t.Helper()
+	via, err := url.Parse(proxy)
+	require.NoError(t, err)
+	transport := &http.Transport{Proxy: http.ProxyURL(via), TLSClientConfig: secure}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
-	res, err := client.Get(s.URL)
+	res, err := client.Get(page)
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)

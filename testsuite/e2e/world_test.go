@@ -83,6 +83,11 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	server, err := devserver.Start(t.Context())
 	require.NoError(t, err)
+	return newWorldOn(t, server)
+}
+
+func newWorldOn(t *testing.T, server *devserver.Server) *world {
+	t.Helper()
 	t.Cleanup(func() { _ = server.Stop() })
 	dir := t.TempDir()
 	w := &world{t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t)}
