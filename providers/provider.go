@@ -1,7 +1,7 @@
 // Package providers is the provider contract: four methods over one instance,
 // the types they exchange and the classes of their errors. It imports only the
 // standard library and knows no implementation, no workflow and no Temporal.
-// Start reading at Provider; docs/provider-contract.md says who calls what.
+// Start reading at Provider; docs/provider-contract.md says who calls what, by section.
 package providers
 
 import (

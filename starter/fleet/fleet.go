@@ -103,9 +103,10 @@ func pending(p v1.Proxy) v1.Proxy {
 // the wish is left with Temporal as a signal. Errors: ErrNotFound, ErrUnavailable.
 func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
 	p, err := c.Get(ctx, namespace, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNotTaken) {
 		return v1.Proxy{}, err
 	}
+	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
 	id := proxy.WorkflowID(namespace, name)
 	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
 	defer cancel()

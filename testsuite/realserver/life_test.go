@@ -29,7 +29,10 @@ func TestALifeFromCreateToDelete(t *testing.T) {
 	_, created = l.apply("again", spec)
 	require.False(t, created)
 	require.EqualValues(t, 1, l.get().Metadata.Generation)
-	l.deleted()
+	p, err := l.Delete(t.Context(), "default", l.name, "test")
+	require.NoError(t, err)
+	require.Equal(t, v1.PhaseDeleting, p.Status.Phase, "the answer says so already")
+	l.closed()
 	require.Equal(t, 1, l.backend.Calls(providers.OpCreate))
 }
 

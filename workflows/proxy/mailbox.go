@@ -93,11 +93,17 @@ func (e *entity) onHint(h Hint) {
 	}
 }
 
-// requestDelete is where update, signal and cancel meet. The intent is final.
+// requestDelete is where update, signal and cancel meet. The intent is final, and
+// shown before the backend is asked: nobody is handed the proxy any more.
 func (e *entity) requestDelete(ctx workflow.Context, reason string) {
 	if e.state.Deleting {
 		return
 	}
-	e.state.Deleting, e.state.Began = true, workflow.Now(ctx)
+	now := workflow.Now(ctx)
+	e.state.Deleting, e.state.Began = true, now
+	e.state.Status.Phase, e.state.Status.Since = v1.PhaseDeleting, now
+	e.state.Status.SetCondition(now, v1.Condition{
+		Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: v1.ReasonInProgress, Message: reason,
+	})
 	e.wake(ctx, "DeleteRequested", reason)
 }
