@@ -112,8 +112,8 @@ func (p Placement) validate() error {
 				fmt.Sprintf("has %d characters, more than %d", len(f.value), maxPlacement),
 			}
 		}
-		if strings.ContainsFunc(f.value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return &FieldError{"spec.placement." + f.field, show(f.value), "has a character that cannot be printed"}
+		if strings.ContainsFunc(f.value, unicode.IsControl) {
+			return &FieldError{"spec.placement." + f.field, show(f.value), "has a control character"}
 		}
 	}
 	return nil
