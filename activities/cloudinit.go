@@ -23,6 +23,9 @@ type SecretDigest struct {
 	Bytes  int          `json:"bytes"`
 }
 
+// maxSecret bounds what is read of a secret, in bytes. Kubernetes has no larger ones.
+const maxSecret = 1 << 20
+
 // DigestInput names the secret whose digest a proxy on a provider needs.
 type DigestInput struct {
 	Provider string       `json:"provider"`
@@ -64,11 +67,11 @@ func (a *Instances) readSecret(provider string, ref v1.SecretRef) ([]byte, error
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
-	if err == nil && info.Size() > v1.MaxInlineCloudInit {
+	if err == nil && info.Size() > maxSecret {
 		return nil, wrapSecret(providers.ErrPermanent, provider, ref,
-			fmt.Errorf("%d bytes are more than %d", info.Size(), v1.MaxInlineCloudInit))
+			fmt.Errorf("%d bytes are more than %d", info.Size(), maxSecret))
 	}
-	content, readErr := io.ReadAll(io.LimitReader(file, v1.MaxInlineCloudInit))
+	content, readErr := io.ReadAll(io.LimitReader(file, maxSecret))
 	if err = errors.Join(err, readErr); err != nil {
 		return nil, wrapSecret(providers.ErrTransient, provider, ref, bare(err))
 	}

@@ -60,8 +60,8 @@ func ToApplicationError(err error) error {
 // FaultOf reads inside a workflow what ToApplicationError wrote. What carries no
 // class (a timeout, a panic, a lost worker) is ErrTransient.
 func FaultOf(err error) Fault {
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || !slices.Contains(providers.Classes(), providers.Class(app.Type())) {
+	app, _ := errors.AsType[*temporal.ApplicationError](err)
+	if !Classified(err) {
 		return Fault{Class: providers.ErrTransient, Text: cut(rootText(err))}
 	}
 	f := Fault{Class: providers.Class(app.Type()), Text: app.Message()}
@@ -69,6 +69,13 @@ func FaultOf(err error) Fault {
 		_ = app.Details(&f.Reason) // details of another shape are of another version: the class is enough
 	}
 	return f
+}
+
+// Classified reports whether an error of an activity is a provider's, rather than a
+// timeout or a lost worker, which say nothing about the backend.
+func Classified(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && slices.Contains(providers.Classes(), providers.Class(app.Type()))
 }
 
 // ErrorClass returns the class that an error carries over the wire.

@@ -3,11 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"time"
-
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
+	"strings"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -65,53 +61,67 @@ type Answer struct {
 }
 
 // CreateInstance creates the instance of the UID, or finds it, and returns its ID.
-func (a *Instances) CreateInstance(ctx context.Context, in CreateInput) (out Created, err error) {
-	err = a.call(ctx, in.Provider, func(ctx context.Context, p providers.Provider) error {
+func (a *Instances) CreateInstance(ctx context.Context, in CreateInput) (Created, error) {
+	return call(ctx, a, in.Provider, func(ctx context.Context, p providers.Provider) (Created, error) {
 		userData, err := a.userData(in)
 		if err != nil {
-			return err
+			return Created{}, err
 		}
-		out.ID, err = p.Create(ctx, providers.CreateRequest{
+		id, err := p.Create(ctx, providers.CreateRequest{
 			Name: providers.NameFromUID(in.UID), UID: in.UID, Attempt: in.Attempt,
 			Installation: a.Installation, Owner: in.Owner, Labels: in.Labels, SpecMark: in.SpecMark,
 			Placement: in.Placement, CloudInit: userData, Port: in.Port,
 		})
-		return err
+		return Created{ID: id}, err
 	})
-	return out, err
 }
 
 // GetInstance reads one instance. That it is gone, or that its create failed late,
 // is an answer and no error.
-func (a *Instances) GetInstance(ctx context.Context, ref InstanceRef) (out Answer, err error) {
-	err = a.call(ctx, ref.Provider, func(ctx context.Context, p providers.Provider) error {
-		out, err = answer(p.Get(ctx, ref.ID))
-		return err
+func (a *Instances) GetInstance(ctx context.Context, ref InstanceRef) (Answer, error) {
+	return call(ctx, a, ref.Provider, func(ctx context.Context, p providers.Provider) (Answer, error) {
+		return answer(p.Get(ctx, ref.ID))
 	})
-	return out, err
 }
 
 // FindInstance looks for the instance that carries the UID: it resolves a create
-// whose outcome nobody knows.
-func (a *Instances) FindInstance(ctx context.Context, own OwnRef) (out Answer, err error) {
-	err = a.call(ctx, own.Provider, func(ctx context.Context, p providers.Provider) error {
-		list, err := p.ListByTag(ctx)
-		out = Answer{Gone: true}
-		for i := range list {
-			if list[i].UID == own.UID {
-				out = Answer{Instance: &list[i]}
+// whose outcome nobody knows. What the listing had to leave out may be that instance,
+// so then its absence is no answer.
+func (a *Instances) FindInstance(ctx context.Context, own OwnRef) (Answer, error) {
+	return call(ctx, a, own.Provider, func(ctx context.Context, p providers.Provider) (Answer, error) {
+		all, err := inventory(ctx, p)
+		if err != nil {
+			return Answer{}, err
+		}
+		for i := range all.Instances {
+			if all.Instances[i].UID == own.UID {
+				return answer(&all.Instances[i], nil)
 			}
 		}
-		return err
+		if len(all.Omitted) > 0 {
+			return Answer{}, providers.Wrap(providers.ErrTransient, providers.OpList, own.Provider, "",
+				fmt.Errorf("the instance of UID %s is not listed, and %d could not be read: %s",
+					own.UID, len(all.Omitted), strings.Join(all.Omitted, ", ")))
+		}
+		return Answer{Gone: true}, nil
 	})
-	return out, err
 }
 
 // DeleteInstance asks the backend to remove the instance.
 func (a *Instances) DeleteInstance(ctx context.Context, ref InstanceRef) error {
-	return a.call(ctx, ref.Provider, func(ctx context.Context, p providers.Provider) error {
-		return p.Delete(ctx, ref.ID)
+	_, err := call(ctx, a, ref.Provider, func(ctx context.Context, p providers.Provider) (struct{}, error) {
+		return struct{}{}, p.Delete(ctx, ref.ID)
 	})
+	return err
+}
+
+// inventory prefers the listing that says what it left out.
+func inventory(ctx context.Context, p providers.Provider) (providers.Inventory, error) {
+	if full, ok := providers.As[providers.Inventorier](p); ok {
+		return full.Inventory(ctx)
+	}
+	list, err := p.ListByTag(ctx)
+	return providers.Inventory{Instances: list}, err
 }
 
 // answer tells what Get said from why it could not say anything.
@@ -132,71 +142,4 @@ func answer(inst *providers.Instance, err error) (Answer, error) {
 	default:
 		return Answer{}, err
 	}
-}
-
-// call finds the provider, gives the call a deadline of its own, beats while it
-// runs and puts its error on the wire.
-func (a *Instances) call(ctx context.Context, name string, do func(context.Context, providers.Provider) error) error {
-	p, ok := a.Lookup(name)
-	if !ok {
-		return ToApplicationError(providers.Wrap(providers.ErrPermanent, "lookup", name, "", errNotConfigured))
-	}
-	ctx, cancel := withinAttempt(logging(ctx, name))
-	defer cancel()
-	ctx, stop := beating(ctx)
-	defer stop()
-	return lastWord(ctx, ToApplicationError(do(ctx, p)))
-}
-
-// logging returns a context whose logger names the proxy and the provider.
-func logging(ctx context.Context, provider string) context.Context {
-	return providers.WithLogger(ctx, providers.Logger(ctx).With(
-		slog.String("workflow", activity.GetInfo(ctx).WorkflowExecution.ID), slog.String("provider", provider)))
-}
-
-// withinAttempt ends a call before its attempt ends: what the backend said last
-// then reaches the workflow instead of a bare timeout.
-func withinAttempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(deadline)*4/5)
-}
-
-// lastWord ends the server's retries once their window has passed, however long
-// one attempt may take.
-func lastWord(ctx context.Context, err error) error {
-	if err == nil || time.Since(activity.GetInfo(ctx).ScheduledTime) < retryWindow {
-		return err
-	}
-	f := FaultOf(err)
-	return temporal.NewApplicationErrorWithOptions(f.Text, string(f.Class), temporal.ApplicationErrorOptions{
-		NonRetryable: true, Details: []any{f.Reason},
-	})
-}
-
-// beating returns a context whose progress becomes heartbeats, and beats by itself
-// until stop is called, so that a dead worker is noticed early.
-func beating(ctx context.Context) (context.Context, func()) {
-	if activity.GetInfo(ctx).HeartbeatTimeout == 0 {
-		return ctx, func() {}
-	}
-	reported := providers.WithProgress(ctx, func(done, total int64, what string) {
-		activity.RecordHeartbeat(ctx, fmt.Sprintf("%s: %d of %d", what, done, total))
-	})
-	stopped := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(beat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			case <-stopped:
-				return
-			}
-		}
-	}()
-	return reported, func() { close(stopped) }
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -137,7 +138,7 @@ func TestASecretThatCannotBeReadIsNamed(t *testing.T) {
 	require.NoError(t, os.WriteFile(outside, []byte("not for you"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(b.act.SecretsDir, "init"), 0o700))
 	require.NoError(t, os.Symlink(outside, filepath.Join(b.act.SecretsDir, "init", "link")))
-	big := make([]byte, v1.MaxInlineCloudInit+1)
+	big := make([]byte, 1<<20+1)
 	require.NoError(t, os.WriteFile(filepath.Join(b.act.SecretsDir, "init", "big"), big, 0o600))
 	for name, tc := range map[string]struct {
 		key   string
@@ -240,4 +241,39 @@ func TestAwaitChangeOutlastsABlip(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "unchanged", "the second look saw that it runs")
 	require.Equal(t, 2, b.backend.Calls(providers.OpGet))
+}
+
+func TestAFreshWatchLooksAfterAPoll(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, err := run[activities.Answer](b, b.act.AwaitChange, activities.WatchInput{
+		Ref: b.created(), Poll: poll, MaxPoll: poll, Lease: time.Hour, Fresh: true,
+	})
+	require.ErrorContains(t, err, "unchanged")
+	require.Zero(t, b.backend.Calls(providers.OpGet))
+}
+
+func TestAPanickingProviderIsATransientError(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.backend.Before(providers.OpGet, func(context.Context) error { panic("nil map") })
+	_, err := run[activities.Answer](b, b.act.GetInstance, activities.InstanceRef{Provider: "fake", ID: "mem/a"})
+	require.Equal(t, providers.ErrTransient, activities.ErrorClass(err))
+	require.ErrorContains(t, err, "panicked: nil map")
+}
+
+// partial leaves something out of its listing.
+type partial struct{ *fake.Faults }
+
+func (p partial) Inventory(context.Context) (providers.Inventory, error) {
+	return providers.Inventory{Omitted: []string{"zone b"}}, nil
+}
+
+func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.act.Lookup = func(string) (providers.Provider, bool) { return partial{b.backend}, true }
+	_, err := run[activities.Answer](b, b.act.FindInstance, activities.OwnRef{Provider: "fake", UID: "u1"})
+	require.Equal(t, providers.ErrTransient, activities.ErrorClass(err))
+	require.ErrorContains(t, err, "zone b")
 }

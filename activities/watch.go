@@ -30,12 +30,17 @@ type Known struct {
 	EgressIP     string          `json:"egressIP,omitempty"`
 	Deleting     bool            `json:"deleting,omitempty"`
 	CreateFailed bool            `json:"createFailed,omitempty"`
+	Reason       string          `json:"reason,omitempty"` // of one that does not run
 	Failure      providers.Class `json:"failure,omitempty"`
 }
 
 // KnownOf returns what an instance makes known.
 func KnownOf(inst *providers.Instance) Known {
-	return Known{State: inst.State, IP: inst.IP, EgressIP: inst.EgressIP, Deleting: inst.Deleting}
+	k := Known{State: inst.State, IP: inst.IP, EgressIP: inst.EgressIP, Deleting: inst.Deleting}
+	if inst.State != providers.StateRunning {
+		k.Reason = cut(inst.Reason)
+	}
+	return k
 }
 
 // WatchInput says what is watched, what is known, how often to look, and for how
@@ -49,6 +54,9 @@ type WatchInput struct {
 	// Outlast is how long one attempt repeats a Transient look before it becomes news:
 	// a blip is no condition.
 	Outlast time.Duration `json:"outlast"`
+	// Fresh says that what is known was seen just now: the first look comes after a
+	// poll. An answer that changes at every look would else be asked for without a pause.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // AwaitChange returns the backend's answer once it differs from what is known, or
@@ -56,13 +64,19 @@ type WatchInput struct {
 // and is retried after the poll, which writes no history. After the lease it
 // answers whatever it is, so that an idle workflow comes to new code.
 func (a *Instances) AwaitChange(ctx context.Context, in WatchInput) (Answer, error) {
+	if in.Fresh && activity.GetInfo(ctx).Attempt == 1 {
+		return Answer{}, unchanged(in.Poll)
+	}
 	out, err := a.lookPastBlips(ctx, in)
 	if !in.Known.matches(out, err) || leaseOver(ctx, in.Lease) {
 		return out, err
 	}
-	return Answer{}, temporal.NewApplicationErrorWithOptions("unchanged", typeUnchanged, temporal.ApplicationErrorOptions{
-		NextRetryDelay: in.pollAt(activity.GetInfo(ctx).Attempt),
-		Category:       temporal.ApplicationErrorCategoryBenign,
+	return Answer{}, unchanged(in.pollAt(activity.GetInfo(ctx).Attempt))
+}
+
+func unchanged(again time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions("unchanged", typeUnchanged, temporal.ApplicationErrorOptions{
+		NextRetryDelay: again, Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }
 

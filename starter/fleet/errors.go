@@ -1,6 +1,9 @@
 package fleet
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What can be wrong with a call, for errors.Is. A *v1.FieldError says that the
 // input cannot be right; everything else is a fault of the fleet itself.
@@ -10,7 +13,10 @@ var (
 	// ErrConflict: the Proxy there is does not allow it, now or ever.
 	ErrConflict = errors.New("conflict")
 	// ErrUnavailable: Temporal, or every worker, cannot be reached. Trying again helps.
-	ErrUnavailable = errors.New("temporal is unavailable")
+	ErrUnavailable = errors.New("the fleet is unavailable")
+	// ErrNoWorker is an ErrUnavailable where the server answers and no worker does. What
+	// was asked for may stand with the server already.
+	ErrNoWorker = fmt.Errorf("%w: no worker answers", ErrUnavailable)
 )
 
 // ConflictError is an ErrConflict about one field.

@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -20,6 +21,10 @@ import (
 // answerWithin is how long a worker has for an update. A caller's shorter deadline
 // holds.
 const answerWithin = 8 * time.Second
+
+// maxSpec bounds a spec as JSON, in bytes: a server takes 2 MiB at a time, and a start
+// carries it twice with its answer.
+const maxSpec = 900 << 10
 
 // Client starts and asks the workflows of one installation. It is safe for
 // concurrent use.
@@ -62,30 +67,41 @@ func (c *Client) Apply(ctx context.Context, p v1.Proxy, requestID string) (appli
 		return v1.Proxy{}, false, translate(err)
 	}
 	defer leave()
-	h, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: c.startOperation(id, p, requestID),
-		UpdateOptions: update(id, requestID, proxy.UpdateApply, proxy.ApplyInput{
-			Spec: p.Spec, Labels: p.Metadata.Labels,
-		}),
-	})
-	r, err := receipt(ctx, h, err)
+	r, err := c.apply(ctx, id, p, requestID)
 	if errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w (Temporal may have the wish already; asking again is harmless)", err)
 	}
 	return r.Proxy, r.BornOf == requestID, err
 }
 
-func (c *Client) startOperation(id string, p v1.Proxy, requestID string) client.WithStartWorkflowOperation {
-	spec := p.Spec
-	if spec.CloudInit.IsRedacted() {
-		spec.CloudInit = v1.CloudInit{} // a stand-in is for the update to judge; alone it starts nothing
+// apply sends the update, and starts what it is for. A stand-in for user-data is only
+// good for a proxy that is there: alone it must start nothing.
+func (c *Client) apply(ctx context.Context, id string, p v1.Proxy, requestID string) (proxy.Receipt, error) {
+	wish := update(id, requestID, proxy.UpdateApply, proxy.ApplyInput{Spec: p.Spec, Labels: p.Metadata.Labels})
+	if p.Spec.CloudInit.IsRedacted() {
+		h, err := c.temporal.UpdateWorkflow(ctx, wish)
+		r, err := receipt(ctx, h, err)
+		if errors.Is(err, ErrNotFound) {
+			err = &v1.FieldError{
+				Field: "spec.cloudInit.inline", Value: p.Spec.CloudInit.Inline,
+				Problem: "stands for the content of a proxy that is not there; give the content itself",
+			}
+		}
+		return r, err
 	}
+	h, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: c.startOperation(id, p, requestID), UpdateOptions: wish,
+	})
+	return receipt(ctx, h, err)
+}
+
+func (c *Client) startOperation(id string, p v1.Proxy, requestID string) client.WithStartWorkflowOperation {
 	return c.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: id, TaskQueue: c.taskQueue,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		StaticSummary:            fmt.Sprintf("proxy %s/%s on %s", p.Metadata.Namespace, p.Metadata.Name, spec.Provider),
+		StaticSummary:            fmt.Sprintf("proxy %s/%s on %s", p.Metadata.Namespace, p.Metadata.Name, p.Spec.Provider),
 		Memo:                     map[string]any{proxy.MemoProxy: pending(p)},
-	}, proxy.WorkflowType, proxy.Input{Spec: spec, Labels: p.Metadata.Labels, RequestID: requestID})
+	}, proxy.WorkflowType, proxy.Input{Spec: p.Spec, Labels: p.Metadata.Labels, RequestID: requestID})
 }
 
 // pending is what is shown of a proxy until a worker has taken it up: its UID is
@@ -111,7 +127,8 @@ func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1
 	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
 	defer cancel()
 	r, err := c.tell(asked, id, proxy.UpdateDelete, proxy.Why{Reason: reason})
-	if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+	_, refused := errors.AsType[*ConflictError](err)
+	if err != nil && !errors.Is(err, ErrNotFound) && !refused && ctx.Err() == nil {
 		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, proxy.Why{Reason: reason}))
 	}
 	return r.Proxy, err
@@ -177,7 +194,17 @@ func validate(p v1.Proxy) error {
 	if err := p.Metadata.Validate(); err != nil {
 		return err
 	}
-	return p.Spec.Validate()
+	if err := p.Spec.Validate(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(p.Spec)
+	if err == nil && len(raw) > maxSpec {
+		return &v1.FieldError{
+			Field: "spec.cloudInit", Value: fmt.Sprintf("%d bytes as JSON", len(raw)),
+			Problem: fmt.Sprintf("is more than %d; use inlineBase64 or secretRef", maxSpec),
+		}
+	}
+	return err
 }
 
 func update(workflowID, updateID, name string, arg any) client.UpdateWorkflowOptions {

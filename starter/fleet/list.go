@@ -35,12 +35,8 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 			return nil, translate(err)
 		}
 		for _, info := range page.GetExecutions() {
-			p, err := shown(info)
-			switch {
-			case errors.Is(err, errNotTaken):
-			case err != nil:
-				return nil, err
-			default:
+			// One that cannot be shown does not hide the others; Get says why.
+			if p, err := shown(info); err == nil {
 				all = append(all, p)
 			}
 		}

@@ -21,19 +21,26 @@ func translate(err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return refused(app)
 	}
-	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+	if isAny[*serviceerror.NotFound](err) {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
-	_, timedOut := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err)
-	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
-	_, deadline := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
-	_, unreachable := errors.AsType[*serviceerror.QueryFailed](err)
-	if timedOut || unavailable || deadline || exhausted || unreachable ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: no answer from the server or from a worker in time: %w", ErrUnavailable, err)
+	switch {
+	case isAny[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err), isAny[*serviceerror.QueryFailed](err),
+		isAny[*serviceerror.WorkflowNotReady](err):
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+	case isAny[*serviceerror.Unavailable](err), isAny[*serviceerror.DeadlineExceeded](err),
+		isAny[*serviceerror.ResourceExhausted](err), isAny[*serviceerror.FailedPrecondition](err),
+		isAny[*serviceerror.NamespaceNotFound](err), isAny[*serviceerror.PermissionDenied](err),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		return err
 	}
-	return err
+}
+
+func isAny[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // refused reads the refusal that a Proxy workflow sent.

@@ -68,7 +68,19 @@ func TestAStandInForUnknownContentStartsNothing(t *testing.T) {
 	var field *v1.FieldError
 	require.ErrorAs(t, err, &field)
 	require.Equal(t, "spec.cloudInit.inline", field.Field)
+	_, err = l.Get(t.Context(), "default", l.name)
+	require.ErrorIs(t, err, fleet.ErrNotFound, "there is no workflow")
 	require.Empty(t, l.backend.Requests())
+}
+
+func TestASpecThatNoServerTakesIsNamed(t *testing.T) {
+	l := newLab(t, quick())
+	large := spec
+	large.CloudInit.Inline = strings.Repeat("<", v1.MaxInlineCloudInit) // six bytes each in JSON
+	_, _, err := l.Apply(t.Context(), l.wanted(large), "apply")
+	var field *v1.FieldError
+	require.ErrorAs(t, err, &field)
+	require.Equal(t, "spec.cloudInit", field.Field)
 }
 
 func TestWithoutAWorkerAnAnswerComesAllTheSame(t *testing.T) {
@@ -76,6 +88,7 @@ func TestWithoutAWorkerAnAnswerComesAllTheSame(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
+	require.ErrorIs(t, err, fleet.ErrNoWorker)
 	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	waiting := l.get()
 	require.Equal(t, v1.PhasePending, waiting.Status.Phase)

@@ -73,7 +73,7 @@ type lab struct {
 func quick() proxy.Timing {
 	t := proxy.DefaultTiming().WithSteadyPoll(time.Hour)
 	t.Busy = proxy.Pace{Poll: 50 * time.Millisecond, Max: 50 * time.Millisecond, Lease: time.Minute}
-	t.Confirm.Poll = 50 * time.Millisecond
+	t.Confirm.Poll = 2 * time.Second // two NotFounds have to be four seconds apart
 	t.Retry.Poll, t.Retry.Max = 200*time.Millisecond, 200*time.Millisecond
 	t.Outlast = 0
 	return t

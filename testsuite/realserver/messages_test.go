@@ -1,6 +1,7 @@
 package realserver
 
 import (
+	"fmt"
 	"strconv"
 	"sync"
 	"testing"
@@ -169,4 +170,33 @@ func (i *slowInbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.Update
 		return nil, err
 	}
 	return i.Next.ExecuteUpdate(ctx, in)
+}
+
+// A caller that says the same again and again brings no round; the run rolls over all
+// the same before the server refuses more.
+func TestUnchangedAppliesRollTheRunOver(t *testing.T) {
+	const most = 2000 // updates of one run
+	l := newLab(t, quick())
+	l.born()
+	first := l.runID()
+	var wg sync.WaitGroup
+	failed := make(chan error, most)
+	for c := range 4 {
+		wg.Go(func() {
+			for i := range most/4 + 10 {
+				if _, _, err := l.Apply(t.Context(), l.wanted(spec), fmt.Sprintf("same-%d-%d", c, i)); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failed)
+	for err := range failed {
+		require.NoError(t, err)
+	}
+	require.NotEqual(t, first, l.runID())
+	require.Equal(t, 1, l.backend.Calls(providers.OpCreate))
+	l.deleted()
 }

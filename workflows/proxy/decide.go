@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"cmp"
+
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -59,8 +61,8 @@ func decide(s State, o observation) plan {
 	switch {
 	case o.Failure != nil:
 		return decideFailure(s, *o.Failure)
-	case o.Gone && !s.believes():
-		return plan{actionNone, s.phase(), v1.ReasonInstanceLost, after(paceConfirm)}
+	case o.Gone && !s.believes(o.At):
+		return decideDoubtful(s, o)
 	case s.Deleting:
 		return decideDeleting(o)
 	case o.CreateFailed != nil:
@@ -68,6 +70,22 @@ func decide(s State, o observation) plan {
 	default:
 		return decideLiving(s, o)
 	}
+}
+
+// decideDoubtful waits before a NotFound is believed: a little, or as long as the
+// backend may hide what it has just made.
+func decideDoubtful(s State, o observation) plan {
+	p := plan{actionNone, s.phase(), v1.ReasonInstanceLost, after(paceConfirm)}
+	switch {
+	case s.settling(o.At):
+		p.Next, p.Why = after(paceBusy), v1.ReasonProvisioning
+	case s.Status.ProviderID == "":
+		p.Why = v1.ReasonProvisioning
+	}
+	if s.Deleting {
+		p.Why = v1.ReasonInProgress
+	}
+	return p
 }
 
 func decideDeleting(o observation) plan {
@@ -90,7 +108,7 @@ func (o observation) mayDelete() bool {
 func decideLiving(s State, o observation) plan {
 	inst := o.Instance
 	if inst == nil {
-		return plan{actionCreate, v1.PhaseProvisioning, lossOf(s, o), watch(paceBusy)}
+		return decideMaking(s, o)
 	}
 	if why := s.unwanted(inst); why != "" {
 		p := plan{actionDelete, v1.PhaseReplacing, why, watch(paceBusy)}
@@ -99,24 +117,56 @@ func decideLiving(s State, o observation) plan {
 		}
 		return p
 	}
+	if inst.State == providers.StateRunning && inst.IP != "" && o.Secret != nil {
+		return plan{actionNone, v1.PhaseRunning, o.Secret.reason(), watch(paceSecret)}
+	}
 	if inst.State == providers.StateRunning && inst.IP != "" {
 		return plan{actionNone, v1.PhaseRunning, v1.ReasonCreated, watch(paceSteady)}
 	}
 	return plan{actionNone, v1.PhaseProvisioning, v1.ReasonProvisioning, watch(paceBusy)}
 }
 
+// decideMaking makes an instance where there is none, unless it has to wait. What is
+// known to be gone is then forgotten; what may be there never is.
+func decideMaking(s State, o observation) plan {
+	p := plan{actionCreate, v1.PhaseProvisioning, lossOf(s, o), watch(paceBusy)}
+	switch {
+	case o.Secret != nil:
+		p = decideFailure(s, *o.Secret)
+	case !o.CreateDue:
+		p = plan{actionNone, v1.PhasePending, lossOf(s, o), after(paceRemake)}
+	default:
+		return p
+	}
+	if o.Gone {
+		p.Do = actionForget
+		if p.Next.kind == kindWatch { // there is nothing to watch
+			p.Next = after(p.Next.pace)
+		}
+		if p.Then != v1.PhaseBlocked {
+			p.Then = v1.PhasePending
+		}
+	}
+	return p
+}
+
 // lossOf says why an instance is made: the first one, or one for another.
 func lossOf(s State, o observation) string {
-	if o.Gone && s.Status.ProviderID != "" && !s.Removing {
+	switch {
+	case o.Gone && s.Status.ProviderID != "" && !s.Removing:
 		return v1.ReasonInstanceLost
+	case o.CreateDue:
+		return v1.ReasonProvisioning
+	default:
+		return cmp.Or(s.reason(), v1.ReasonInstanceLost) // of the loss before
 	}
-	return v1.ReasonProvisioning
 }
 
 // decideCreateFailed waits once as the class says; the round after the wait removes
-// what the create may have left, and the next one creates anew.
+// what the create may have left, and the next one creates anew. What is not wanted any
+// more is not waited for.
 func decideCreateFailed(s State, f failure) plan {
-	if s.Lapsed == s.Attempt {
+	if s.Lapsed == s.Attempt || s.Replace != "" || !s.current() {
 		return plan{actionDelete, v1.PhaseReplacing, v1.ReasonCreateFailed, watch(paceBusy)}
 	}
 	p := plan{actionNone, v1.PhaseProvisioning, v1.ReasonCreateFailed, after(paceRetry)}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,15 +22,23 @@ func made(changes ...func(*State)) State {
 	return s
 }
 
+// noon is when everything is seen, long after whatever happened before.
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+// at noon, when everything that has to be due is due.
+func atNoon(o observation) observation {
+	o.At, o.DeleteDue, o.CreateDue = noon, true, true
+	return o
+}
+
 func seeing(state providers.State) observation {
-	return observation{
-		Instance:  &providers.Instance{ID: "mem/a", State: state, IP: "127.0.0.1", UID: testUID},
-		DeleteDue: true,
-	}
+	return atNoon(observation{
+		Instance: &providers.Instance{ID: "mem/a", State: state, IP: "127.0.0.1", UID: testUID},
+	})
 }
 
 func failing(class providers.Class, look bool) observation {
-	return observation{Failure: &failure{Look: look, Fault: activities.Fault{Class: class}}, DeleteDue: true}
+	return atNoon(observation{Failure: &failure{Look: look, Fault: activities.Fault{Class: class}}})
 }
 
 // decision is one row: after learning what was seen, the plan is want.
@@ -51,7 +60,7 @@ func decides(t *testing.T, rows map[string]decision) {
 }
 
 var (
-	gone, nothing = observation{Gone: true, DeleteDue: true}, observation{DeleteDue: true}
+	gone, nothing = atNoon(observation{Gone: true}), atNoon(observation{})
 	provisioning  = seeing(providers.StateProvisioning)
 	running       = seeing(providers.StateRunning)
 
@@ -65,11 +74,35 @@ var (
 func (p plan) because(why string) plan { p.Why = why; return p }
 func (p plan) only() plan              { p.Do = actionNone; return p }
 
-func missed(s *State)   { s.Misses = 1 }
+func missed(s *State)   { s.Misses, s.MissedAt = 1, noon.Add(-time.Minute) }
 func removing(s *State) { s.Removing = true }
 func deleting(s *State) { s.Deleting = true }
 func moved(s *State)    { s.Spec.Placement.Zone = "b" }
 func banned(s *State)   { s.Replace = "banned" }
+
+func missedJustNow(s *State) { s.Misses, s.MissedAt = 1, noon.Add(-time.Second) }
+func justMade(s *State)      { s.AnswerAt = noon.Add(-settleFor / 2) }
+
+// churned has just lost an instance that had stopped.
+func churned(s *State) {
+	s.Status.SetCondition(noon, v1.Condition{Type: v1.ConditionProvisioned, Reason: v1.ReasonInstanceStopped})
+}
+
+func notDue(o observation) observation {
+	o.CreateDue = false
+	return o
+}
+
+func unread(o observation) observation {
+	o.Secret = &failure{Look: true, Fault: activities.Fault{Class: providers.ErrTransient}}
+	return o
+}
+
+func nameless() observation {
+	o := seeing(providers.StateRunning)
+	o.Instance.UID = ""
+	return o
+}
 
 func recent(o observation) observation {
 	o.DeleteDue = false
@@ -120,8 +153,25 @@ func TestDecideLiving(t *testing.T) {
 		"a Delete is not repeated at once":    {made(removing), recent(running), replace.only()},
 		"nor while the backend deletes":       {made(removing), leaving(running), replace.only()},
 		"one that leaves by itself is let go": {made(), leaving(running), replace.only()},
-		"a foreign one is doubted":            {made(), foreign(), doubted},
-		"and never adopted":                   {made(missed), foreign(), create.because(v1.ReasonInstanceLost)},
+		"a second NotFound at once is none":   {made(missedJustNow), gone, doubted},
+		"one that was just made may be hidden": {
+			made(missed, justMade), gone, plan{actionNone, v1.PhaseRunning, v1.ReasonProvisioning, after(paceBusy)},
+		},
+		"what never stays waits": {
+			made(removing, churned), notDue(gone),
+			plan{actionForget, v1.PhasePending, v1.ReasonInstanceStopped, after(paceRemake)},
+		},
+		"a running one outlives its secret": {
+			made(), unread(running), plan{actionNone, v1.PhaseRunning, v1.ReasonTransientError, watch(paceSecret)},
+		},
+		"nothing is made without its secret": {
+			State{Spec: spec}, unread(nothing), plan{actionNone, v1.PhasePending, v1.ReasonTransientError, after(paceRetry)},
+		},
+		"no UID is nobody's to decide about": {
+			made(), nameless(), plan{actionNone, v1.PhaseBlocked, v1.ReasonPermanentError, park(paceProbe)},
+		},
+		"a foreign one is doubted": {made(), foreign(), doubted},
+		"and never adopted":        {made(missed), foreign(), create.because(v1.ReasonInstanceLost)},
 	})
 }
 
@@ -129,8 +179,8 @@ func TestDecideDeleting(t *testing.T) {
 	unreadable, refused := failing(providers.ErrPermanent, true), failing(providers.ErrPermanent, false)
 	lost := State{Spec: spec, Deleting: true, Creating: true}
 	wait := plan{actionNone, v1.PhaseDeleting, v1.ReasonPermanentError, after(paceQuota)}
-	doubted := plan{actionNone, v1.PhaseDeleting, v1.ReasonInstanceLost, after(paceConfirm)}
-	failed := observation{CreateFailed: &failure{}, DeleteDue: true}
+	doubted := plan{actionNone, v1.PhaseDeleting, v1.ReasonInProgress, after(paceConfirm)}
+	failed := atNoon(observation{CreateFailed: &failure{}})
 	decides(t, map[string]decision{
 		"it deletes":                            {made(deleting), running, remove},
 		"it deletes what is starting":           {made(deleting), provisioning, remove},
@@ -180,7 +230,7 @@ func TestDecideFailure(t *testing.T) {
 
 func TestDecideCreateFailed(t *testing.T) {
 	late := func(class providers.Class) observation {
-		return observation{CreateFailed: &failure{Fault: activities.Fault{Class: class}, Look: true}, DeleteDue: true}
+		return atNoon(observation{CreateFailed: &failure{Fault: activities.Fault{Class: class}, Look: true}})
 	}
 	waits := func(phase v1.Phase, next wait) plan {
 		return plan{actionNone, phase, v1.ReasonCreateFailed, next}
@@ -194,6 +244,9 @@ func TestDecideCreateFailed(t *testing.T) {
 			made(), late(providers.ErrTransient), waits(v1.PhaseProvisioning, after(paceRetry)),
 		},
 		"a bad image latches": {made(), late(providers.ErrPermanent), waits(v1.PhaseBlocked, park(paceProbe))},
+		"an old spec's is not waited for": {
+			made(moved), late(providers.ErrPermanent), replace.because(v1.ReasonCreateFailed),
+		},
 		"after the wait it is removed": {
 			made(lapsed), late(providers.ErrQuotaExceeded), replace.because(v1.ReasonCreateFailed),
 		},
@@ -211,6 +264,7 @@ func TestEveryPlanSaysWhatEndsItsWait(t *testing.T) {
 			{CreateFailed: &failure{}},
 			failing(providers.ErrTransient, true), failing(providers.ErrPermanent, false), failing(providers.ErrNotFound, true),
 		} {
+			o = s.settle(o, testUID)
 			p := decide(s.learn(o), o)
 			require.True(t, valid[p.Next.kind], "%+v %+v", s, o)
 			require.NotEmpty(t, p.Why)

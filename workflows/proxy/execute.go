@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
@@ -10,17 +12,20 @@ import (
 
 var instances *activities.Instances // nil on purpose: only its method names are used
 
-// observe looks at the backend, unless the wait has just done so.
+// observe looks at the backend, unless the wait has just done so, and then reads what
+// the spec's secret holds: a message may have changed the spec during the look.
 func (e *entity) observe(ctx workflow.Context) observation {
-	if f := e.refreshDigest(ctx); f != nil {
-		return observation{Failure: f}
-	}
 	o := e.seen
 	e.seen = nil
 	if o == nil {
 		o = e.look(ctx)
 	}
-	o.DeleteDue = workflow.Now(ctx).Sub(e.state.AskedAt) >= deleteEvery
+	for o.Secret == nil && e.state.needsDigest() {
+		o.Secret = e.refreshDigest(ctx)
+	}
+	o.At = workflow.Now(ctx)
+	o.DeleteDue = o.At.Sub(e.state.AskedAt) >= deleteEvery
+	o.CreateDue = e.state.createDue(o.At)
 	return e.state.settle(*o, e.uid)
 }
 
@@ -39,18 +44,19 @@ func (e *entity) look(ctx workflow.Context) *observation {
 	}
 }
 
-// refreshDigest learns what a secretRef holds, before it decides about the spec.
+// refreshDigest learns what a secretRef holds. A message that asks for it meanwhile
+// is not forgotten.
 func (e *entity) refreshDigest(ctx workflow.Context) *failure {
-	if !e.state.needsDigest() {
-		return nil
-	}
+	ref := *e.state.Spec.CloudInit.SecretRef
+	e.state.SecretStale = false
 	ctx = e.calling(ctx, "read the digest of the cloud-init secret", activities.PriorityRead)
-	in := activities.DigestInput{Provider: e.state.Spec.Provider, Ref: *e.state.Spec.CloudInit.SecretRef}
+	in := activities.DigestInput{Provider: e.state.Spec.Provider, Ref: ref}
 	var digest activities.SecretDigest
 	if err := workflow.ExecuteActivity(ctx, instances.DigestCloudInit, in).Get(ctx, &digest); err != nil {
-		return &failure{Fault: activities.FaultOf(err)}
+		e.state.SecretStale = true
+		return &failure{Fault: activities.FaultOf(err), Look: true}
 	}
-	e.state.Secret, e.state.SecretStale = &digest, false
+	e.state.Secret = &digest
 	return nil
 }
 
@@ -60,10 +66,25 @@ func answerOf(ctx workflow.Context, f workflow.Future) *observation {
 	if err := f.Get(ctx, &a); err != nil {
 		return &observation{Failure: &failure{Fault: activities.FaultOf(err), Look: true}}
 	}
-	if a.CreateFailed != nil {
+	switch {
+	case a.CreateFailed != nil:
 		return &observation{CreateFailed: &failure{Fault: *a.CreateFailed, Look: true}}
+	case a.Instance != nil || a.Gone:
+		return &observation{Instance: a.Instance, Gone: a.Gone}
+	default:
+		return &observation{Failure: &failure{Look: true, Fault: activities.Fault{
+			Class: providers.ErrTransient, Text: "the look had an answer that this version does not know",
+		}}}
 	}
-	return &observation{Instance: a.Instance, Gone: a.Instance == nil}
+}
+
+// newsOf reads what a watch saw. One that ended without a word of the backend (no
+// worker took it up in time) has seen nothing.
+func newsOf(ctx workflow.Context, f workflow.Future) *observation {
+	if err := f.Get(ctx, nil); err != nil && !activities.Classified(err) {
+		return nil
+	}
+	return answerOf(ctx, f)
 }
 
 // execute carries a plan out. It returns nil, or what the backend had against it.
@@ -83,7 +104,7 @@ func (e *entity) execute(ctx workflow.Context, p plan) *failure {
 // create remembers the attempt before it makes it: whatever becomes of the call, the
 // state says that there may be an instance.
 func (e *entity) create(ctx workflow.Context) *failure {
-	unknown := e.state.Creating
+	unknown, answered := e.state.Creating, e.state.AnswerAt
 	e.state.beginCreate(workflow.Now(ctx))
 	ctx = activities.WithCall(ctx, activities.Call{
 		Limits: e.timing.Create, Summary: "create the instance on " + e.state.Spec.Provider,
@@ -93,12 +114,15 @@ func (e *entity) create(ctx workflow.Context) *failure {
 	if err := workflow.ExecuteActivity(ctx, instances.CreateInstance, e.createInput()).Get(ctx, &made); err != nil {
 		f := &failure{Fault: activities.FaultOf(err)}
 		e.state.SecretStale = true
-		if f.Reason == v1.ReasonProviderNotConfigured {
-			e.state.Creating = unknown // no backend was asked
+		switch {
+		case f.Reason == v1.ReasonProviderNotConfigured: // no backend was asked
+			e.state.Creating, e.state.AnswerAt = unknown, answered
+		case f.Class == providers.ErrTransient: // it may have been made
+			e.state.AnswerAt = workflow.Now(ctx)
 		}
 		return f
 	}
-	e.state.Status.ProviderID, e.state.Creating = made.ID, false
+	e.state.Status.ProviderID, e.state.Creating, e.state.AnswerAt = made.ID, false, workflow.Now(ctx)
 	return nil
 }
 
@@ -115,17 +139,35 @@ func (e *entity) remove(ctx workflow.Context) *failure {
 // start returns the future that a plan waits for.
 func (e *entity) start(ctx workflow.Context, w wait) workflow.Future {
 	if w.kind != kindWatch {
-		return workflow.NewTimerWithOptions(ctx, e.timing.pause(w.pace, e.state.Failures),
-			workflow.TimerOptions{Summary: w.pace.summary()})
+		return workflow.NewTimerWithOptions(ctx, e.rest(ctx, w), workflow.TimerOptions{Summary: w.pace.summary()})
 	}
+	e.state.Wait = nil
 	pace := e.timing.of(w.pace)
 	ctx = activities.WithWatch(ctx, activities.Call{
 		Limits: e.timing.watchLimits(pace), Summary: w.pace.summary(), Attempts: e.timing.Looks,
 	})
 	return workflow.ExecuteActivity(ctx, instances.AwaitChange, activities.WatchInput{
-		Ref: e.ref(), Known: e.state.Known,
+		Ref: e.ref(), Known: e.state.Known, Fresh: e.looked,
 		Poll: pace.Poll, MaxPoll: pace.Max, Lease: pace.Lease, Outlast: e.timing.Outlast,
 	})
+}
+
+// rest is how long a timer still has to run: what the run before left of it, or all.
+// A timer of 0 would be no event.
+func (e *entity) rest(ctx workflow.Context, w wait) time.Duration {
+	now := workflow.Now(ctx)
+	if e.state.Wait == nil {
+		e.state.Wait = &pending{Pace: w.pace, Until: now.Add(e.pause(w.pace))}
+	}
+	return max(e.state.Wait.Until.Sub(now), time.Second)
+}
+
+// pause is how long a timer of a pace runs now.
+func (e *entity) pause(p pace) time.Duration {
+	if p == paceRemake {
+		return e.timing.pause(p, e.state.Makes-1)
+	}
+	return e.timing.pause(p, e.state.Failures)
 }
 
 func (e *entity) calling(ctx workflow.Context, summary string, priority int) workflow.Context {

@@ -34,12 +34,12 @@ type Receipt struct {
 // register makes every message known before the run blocks for the first time.
 func (e *entity) register(ctx workflow.Context) error {
 	return errors.Join(
-		update(ctx, UpdateApply, e.validateApply, e.handleApply),
-		update(ctx, UpdateDelete, e.validateDelete, e.handleDelete),
-		update(ctx, UpdateReplace, e.validateReplace, e.handleReplace),
-		update(ctx, UpdateRetry, e.validateRetry, e.handleRetry),
-		update(ctx, UpdateHold, e.validateHold, e.handleHold),
-		update(ctx, UpdateResume, e.validateResume, e.handleResume),
+		update(ctx, UpdateApply, "want this spec and these labels", e.validateApply, e.handleApply),
+		update(ctx, UpdateDelete, "remove the instance and end the proxy", e.validateDelete, e.handleDelete),
+		update(ctx, UpdateReplace, "remove the instance and make another", e.validateReplace, e.handleReplace),
+		update(ctx, UpdateRetry, "try again now; releases a blocked proxy", e.validateRetry, e.handleRetry),
+		update(ctx, UpdateHold, "take the proxy out of discovery", e.validateHold, e.handleHold),
+		update(ctx, UpdateResume, "end a hold", e.validateResume, e.handleResume),
 		workflow.SetQueryHandler(ctx, QueryStatus, func() (v1.ProxyStatus, error) { return e.state.Status, nil }),
 		workflow.SetQueryHandler(ctx, QueryTimeline, func() ([]v1.Event, error) { return e.state.Timeline, nil }),
 		workflow.SetQueryHandler(ctx, QueryMessages, func() (int64, error) { return e.state.Messages, nil }),
@@ -48,11 +48,11 @@ func (e *entity) register(ctx workflow.Context) error {
 
 // update ties a validator, which writes no history when it refuses, to a handler.
 func update[T any](
-	ctx workflow.Context, name string,
+	ctx workflow.Context, name, description string,
 	validate func(T) error, handle func(workflow.Context, T) (Receipt, error),
 ) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, handle, workflow.UpdateHandlerOptions{
-		Validator: validate, Description: "see " + name + " in the documentation of the Proxy workflow",
+		Validator: validate, Description: description,
 	})
 }
 
@@ -82,16 +82,18 @@ func (e *entity) handleApply(ctx workflow.Context, in ApplyInput) (Receipt, erro
 		if err != nil {
 			return // the validator has refused it
 		}
-		e.state.SecretStale = spec.CloudInit.SecretRef != nil
+		e.state.SecretStale = e.state.SecretStale || spec.CloudInit.SecretRef != nil
 		if !maps.Equal(in.Labels, e.state.Labels) {
 			e.state.Labels, e.dirty = in.Labels, true
 		}
 		if reflect.DeepEqual(spec, e.state.Spec) {
-			e.woken = e.woken || e.state.SecretStale
+			// The secret may hold something else. A latch or a back-off goes on all the same.
+			e.woken = e.woken || e.state.SecretStale && !e.state.Patient
 			return
 		}
 		e.state.Spec = spec
 		e.state.Generation++
+		e.state.Makes = 0 // another spec may be one that stays
 		e.wake(ctx, "SpecChanged", fmt.Sprintf("generation %d", e.state.Generation))
 	}), nil
 }
@@ -112,7 +114,7 @@ func (e *entity) validateReplace(Why) error {
 
 func (e *entity) handleReplace(ctx workflow.Context, why Why) (Receipt, error) {
 	return e.once(ctx, func() {
-		e.state.Replace = "ReplaceRequested"
+		e.state.Replace, e.state.Makes = "ReplaceRequested", 0
 		e.wake(ctx, e.state.Replace, why.Reason)
 	}), nil
 }
@@ -121,7 +123,7 @@ func (e *entity) validateRetry(Why) error { return nil }
 
 func (e *entity) handleRetry(ctx workflow.Context, why Why) (Receipt, error) {
 	return e.once(ctx, func() {
-		e.state.SecretStale = true
+		e.state.SecretStale, e.state.Makes = true, 0
 		e.wake(ctx, "RetryRequested", why.Reason)
 	}), nil
 }
@@ -141,6 +143,7 @@ func (e *entity) handleResume(ctx workflow.Context, why Why) (Receipt, error) {
 // hold changes what discovery shows, and nothing at the backend: no round.
 func (e *entity) hold(ctx workflow.Context, held bool, why Why) {
 	s := &e.state.Status
+	why.Reason = brief(why.Reason, textKept)
 	s.Held, e.dirty = held, true
 	if !held {
 		s.DropCondition(v1.ConditionHeld)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,7 +277,7 @@ func TestAForeignInstanceIsNeitherAdoptedNorDeleted(t *testing.T) {
 		require.Contains(t, c.Message, testUID)
 		sc.tell(UpdateDelete, "delete", Why{})
 	})
-	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec, UID: testUID})
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec})
 	require.NoError(t, sc.GetWorkflowError())
 	require.Len(t, sc.backend.Instances(), 1, "it is somebody else's")
 	require.Zero(t, sc.backend.Calls(providers.OpDelete))
@@ -377,14 +379,223 @@ func TestAnOldRunContinuesAsNew(t *testing.T) {
 	sc := newScene(t)
 	sc.at(maxRunAge-time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
 	sc.at(maxRunAge+time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
-	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec, UID: testUID})
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec})
 	require.True(t, workflow.IsContinueAsNewError(sc.GetWorkflowError()))
 }
 
 func TestContinuesAsNewBetweenRounds(t *testing.T) {
 	sc := newScene(t)
 	sc.SetContinueAsNewSuggested(true)
-	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec, UID: testUID})
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec})
 	require.True(t, workflow.IsContinueAsNewError(sc.GetWorkflowError()))
 	require.Len(t, sc.backend.Instances(), 1)
+}
+
+func TestWhatNeverStaysIsMadeMoreAndMoreSlowly(t *testing.T) {
+	for name, fate := range map[string]func(sc *scene, id string){
+		"it stops at once":    func(sc *scene, id string) { sc.backend.SetState(id, providers.StateStopped) },
+		"it vanishes at once": func(sc *scene, id string) { sc.backend.Lose(id) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScene(t)
+			sc.backend.After(providers.OpCreate, func(context.Context) error {
+				fate(sc, sc.backend.Instances()[0].ID)
+				return nil
+			})
+			sc.at(time.Hour, func() {
+				require.LessOrEqual(t, sc.backend.Calls(providers.OpCreate), 16)
+				require.Greater(t, sc.backend.Calls(providers.OpCreate), 3)
+				sc.backend.Heal()
+			})
+			sc.at(2*time.Hour, func() { require.Equal(t, v1.PhaseRunning, sc.status().Phase) })
+			sc.deleteAt(3 * time.Hour)
+			sc.runs()
+		})
+	}
+}
+
+func TestOneLossIsNoPattern(t *testing.T) {
+	sc := newScene(t)
+	for _, at := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour} {
+		sc.at(at, func() { sc.backend.SetState(sc.backend.Instances()[0].ID, providers.StateStopped) })
+		sc.at(at+3*time.Minute, func() { require.Equal(t, v1.PhaseRunning, sc.status().Phase) })
+	}
+	sc.deleteAt(4 * time.Hour)
+	sc.runs()
+	require.Equal(t, 4, sc.backend.Calls(providers.OpCreate))
+}
+
+func TestAnAnswerThatChangesAtEveryLookIsNotAskedForWithoutAPause(t *testing.T) {
+	sc := newScene(t)
+	n := 0
+	sc.backend.Before(providers.OpGet, func(ctx context.Context) error {
+		if n++; n%2 == 0 {
+			return fake.Failing(providers.ErrQuotaExceeded)(ctx)
+		}
+		return nil
+	})
+	sc.at(time.Hour, func() {
+		require.LessOrEqual(t, sc.backend.Calls(providers.OpGet), 60)
+		sc.backend.Heal()
+	})
+	sc.deleteAt(2 * time.Hour)
+	sc.runs()
+}
+
+// Field report 7.
+func TestWhatTheBackendStillHidesIsNotMadeTwice(t *testing.T) {
+	sc := newScene(t)
+	sc.backend.After(providers.OpCreate, func(context.Context) error {
+		sc.backend.Hide(sc.backend.Instances()[0].ID)
+		return nil
+	})
+	sc.at(30*time.Second, func() { sc.backend.Show(sc.backend.Instances()[0].ID) })
+	sc.at(5*time.Minute, func() { require.Equal(t, v1.PhaseRunning, sc.status().Phase) })
+	sc.deleteAt(time.Hour)
+	sc.runs()
+	require.Equal(t, 1, sc.backend.Calls(providers.OpCreate))
+}
+
+func TestDeleteWaitsForWhatTheBackendStillHides(t *testing.T) {
+	sc := newScene(t)
+	sc.backend.After(providers.OpCreate, func(ctx context.Context) error { // made, hidden, and the answer is lost
+		sc.backend.Hide(sc.backend.Instances()[0].ID)
+		return fake.Failing(providers.ErrTransient)(ctx)
+	})
+	sc.deleteAt(time.Second)
+	sc.at(150*time.Second, func() { sc.backend.Show(sc.backend.Instances()[0].ID) })
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec})
+	require.NoError(t, sc.GetWorkflowError())
+	require.Empty(t, sc.backend.Instances())
+}
+
+func TestHintsDoNotHurryADoubt(t *testing.T) {
+	sc := newScene(t)
+	sc.at(30*time.Minute, func() {
+		id := sc.backend.Instances()[0].ID
+		sc.backend.Hide(id)
+		for i := range 6 {
+			sc.RegisterDelayedCallback(func() { sc.SignalWorkflow(SignalHint, Hint{}) }, time.Duration(i)*300*time.Millisecond)
+		}
+		sc.RegisterDelayedCallback(func() { sc.backend.Show(id) }, 3*time.Second)
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
+	require.Equal(t, 1, sc.backend.Calls(providers.OpCreate))
+}
+
+func TestALatchOutlivesARun(t *testing.T) {
+	sc := newScene(t)
+	s := State{Spec: spec, Generation: 1, Attempt: 1, Creating: true, Patient: true}
+	s.MadeFrom = specHash(spec, "")
+	s.Wait = &pending{Pace: paceProbe, Until: sc.Now().Add(40 * time.Minute)}
+	sc.at(39*time.Minute, func() { require.Zero(t, sc.backend.Calls(providers.OpCreate)) })
+	sc.at(41*time.Minute, func() { require.Equal(t, 1, sc.backend.Calls(providers.OpCreate)) })
+	sc.deleteAt(time.Hour)
+	sc.ExecuteWorkflow(WorkflowType, Input{UID: testUID, State: &s})
+	require.NoError(t, sc.GetWorkflowError())
+	require.Empty(t, sc.backend.Instances())
+}
+
+func TestARunningProxyOutlivesItsSecret(t *testing.T) {
+	sc := newScene(t)
+	ref := v1.SecretRef{Name: "init", Key: "user-data"}
+	sc.spec.CloudInit.SecretRef = &ref
+	file := filepath.Join(sc.secrets, ref.Name, ref.Key)
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("one"), 0o600))
+	sc.at(time.Hour, func() {
+		require.NoError(t, os.Remove(file))
+		sc.tell(UpdateApply, "same", ApplyInput{Spec: sc.spec})
+	})
+	sc.at(70*time.Minute, func() {
+		require.Equal(t, v1.PhaseRunning, sc.status().Phase)
+		c := sc.condition(v1.ConditionProvisioned)
+		require.Equal(t, v1.ReasonTransientError, c.Reason)
+		require.Contains(t, c.Message, "user-data")
+		sc.backend.Lose(sc.backend.Instances()[0].ID)
+	})
+	sc.at(90*time.Minute, func() {
+		require.Equal(t, v1.PhasePending, sc.status().Phase, "its loss was seen")
+		require.NoError(t, os.WriteFile(file, []byte("one"), 0o600))
+	})
+	sc.at(2*time.Hour, func() { require.Equal(t, v1.PhaseRunning, sc.status().Phase) })
+	sc.deleteAt(3 * time.Hour)
+	sc.runs()
+}
+
+func TestAnUnchangedSpecWithASecretReleasesNothing(t *testing.T) {
+	sc := newScene(t)
+	ref := v1.SecretRef{Name: "init", Key: "user-data"}
+	sc.spec.CloudInit.SecretRef = &ref
+	require.NoError(t, os.Mkdir(filepath.Join(sc.secrets, ref.Name), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(sc.secrets, ref.Name, ref.Key), []byte("one"), 0o600))
+	sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrPermanent))
+	for i := range 20 {
+		sc.at(time.Duration(i+1)*10*time.Second, func() {
+			sc.tell(UpdateApply, "same-"+strconv.Itoa(i), ApplyInput{Spec: sc.spec})
+		})
+	}
+	sc.at(10*time.Minute, func() {
+		require.Equal(t, 1, sc.backend.Calls(providers.OpCreate))
+		sc.tell(UpdateDelete, "delete", Why{})
+	})
+	sc.runs()
+}
+
+func TestTheFixOfASpecIsNotLatchedByItsOldFailure(t *testing.T) {
+	sc := newScene(t, fake.WithProvisioning())
+	other := spec
+	other.Placement.Image = "the right one"
+	sc.backend.FailCreate(providers.ErrPermanent, "no such image")
+	sc.backend.After(providers.OpCreate, func(context.Context) error {
+		sc.backend.After(providers.OpCreate, nil)
+		sc.RegisterDelayedCallback(func() { sc.tell(UpdateApply, "fix", ApplyInput{Spec: other}) }, 0)
+		return nil
+	})
+	sc.at(5*time.Minute, func() {
+		require.Equal(t, 2, sc.backend.Calls(providers.OpCreate))
+		require.Equal(t, v1.PhaseProvisioning, sc.status().Phase)
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
+}
+
+func TestAnAdoptedInstanceIsNotForgotten(t *testing.T) {
+	sc := newScene(t)
+	sc.backend.Plant(providers.Instance{
+		ID: fake.ID(providers.NameFromUID("adopted")), UID: "adopted", Installation: fake.DefaultInstallation,
+		Owner: "default/a", State: providers.StateRunning, IP: "127.0.0.9",
+	})
+	sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrPermanent))
+	sc.deleteAt(time.Minute)
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec, UID: "adopted"})
+	require.NoError(t, sc.GetWorkflowError())
+	require.Empty(t, sc.backend.Instances())
+}
+
+func TestTheBackendsOwnReasonIsShown(t *testing.T) {
+	sc := newScene(t, fake.WithProvisioning())
+	sc.at(time.Minute, func() { sc.backend.SetReason(sc.backend.Instances()[0].ID, "ErrImagePull") })
+	sc.at(5*time.Minute, func() {
+		require.Contains(t, sc.condition(v1.ConditionProvisioned).Message, "ErrImagePull")
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
+}
+
+func TestWhatACallerSaysIsCut(t *testing.T) {
+	sc := newScene(t)
+	long := strings.Repeat("é", 1<<20)
+	sc.at(time.Minute, func() {
+		sc.tell(UpdateHold, "hold", Why{Reason: long})
+		sc.SignalWorkflow(SignalHealth, HealthReport{Reason: long, Message: long, EgressIP: long})
+	})
+	sc.at(2*time.Minute, func() {
+		require.LessOrEqual(t, len(sc.condition(v1.ConditionHeld).Message), 1100)
+		c := sc.condition(v1.ConditionHealthy)
+		require.LessOrEqual(t, len(c.Message)+len(c.Reason)+len(sc.status().EgressIP), 1300)
+		sc.SignalWorkflow(SignalDelete, Why{Reason: long})
+	})
+	sc.runs()
 }

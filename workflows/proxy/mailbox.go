@@ -69,6 +69,7 @@ func (e *entity) onHealth(r HealthReport) {
 	if s.ProviderID == "" {
 		return
 	}
+	r.Reason, r.Message, r.EgressIP = brief(r.Reason, wordKept), brief(r.Message, textKept), brief(r.EgressIP, wordKept)
 	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
 	if r.Healthy {
 		c.Status = v1.ConditionTrue
@@ -99,7 +100,7 @@ func (e *entity) requestDelete(ctx workflow.Context, reason string) {
 	if e.state.Deleting {
 		return
 	}
-	now := workflow.Now(ctx)
+	now, reason := workflow.Now(ctx), brief(reason, textKept)
 	e.state.Deleting, e.state.Began = true, now
 	e.state.Status.Phase, e.state.Status.Since = v1.PhaseDeleting, now
 	e.state.Status.SetCondition(now, v1.Condition{

@@ -12,11 +12,15 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
-// note adds one line to the timeline.
+// note adds one line to the timeline, and to the worker's log.
 func (e *entity) note(ctx workflow.Context, reason, class, detail string) {
-	e.state.note(v1.Event{
-		At: workflow.Now(ctx), Phase: e.state.Status.Phase, Reason: reason, Class: class, Detail: detail,
-	})
+	ev := v1.Event{
+		At: workflow.Now(ctx), Phase: e.state.Status.Phase, Reason: reason, Class: class, Detail: brief(detail, detailKept),
+	}
+	e.state.note(ev)
+	workflow.GetLogger(ctx).Info("proxy changed",
+		"proxy", e.namespace+"/"+e.name, "provider", e.state.Spec.Provider, "providerID", e.state.Status.ProviderID,
+		"phase", string(ev.Phase), "reason", ev.Reason, "class", ev.Class, "detail", ev.Detail)
 }
 
 // proxy is the Proxy as everybody may see it.

@@ -13,31 +13,45 @@ import (
 // record writes down what a round came to and publishes it.
 func (e *entity) record(ctx workflow.Context, p plan, o observation) {
 	s, now := &e.state, workflow.Now(ctx)
-	f := o.Failure
-	if f == nil {
-		f = o.CreateFailed
+	f := o.against()
+	if s.Deleting && p.Then != v1.PhaseDeleting { // asked for while the plan was carried out
+		p.Then, p.Why = v1.PhaseDeleting, v1.ReasonInProgress
 	}
-	was, wasProvisioned := s.Status, s.reason()
+	was, reasoned := s.Status, s.reason()
 	s.count(f, p)
 	s.Status.NextAttemptAt = time.Time{}
-	if f != nil && p.Next.kind != kindWatch && p.Next.kind != kindDone {
-		s.Status.NextAttemptAt = now.Add(e.timing.pause(p.Next.pace, s.Failures))
+	if p.Next.kind == kindPark || p.Next.kind == kindAfter {
+		s.Status.NextAttemptAt = now.Add(e.pause(p.Next.pace))
 	}
-	s.Status.Phase, s.Status.ObservedGeneration, s.Status.SpecHash = p.Then, s.Generation, s.MadeFrom
+	s.Status.Phase, s.Status.SpecHash = p.Then, s.MadeFrom
 	if was.Phase != p.Then {
 		s.Status.Since = now
 	}
 	s.address(p)
 	s.conclude(now, p, f)
-	if was.Phase != p.Then || wasProvisioned != s.reason() || (p.Do != actionNone && f == nil) {
+	again := p.Do == actionDelete && was.Phase == p.Then // a Delete that is repeated is no news
+	if was.Phase != p.Then || reasoned != s.reason() || (p.Do != actionNone && f == nil && !again) {
 		e.note(ctx, p.Why, classOf(f), s.sentence(p, f))
 	}
 	e.publish(ctx)
 }
 
-// count keeps how often a round has failed in a row, and what was waited for.
+// against returns what stands against the proxy.
+func (o observation) against() *failure {
+	switch {
+	case o.Failure != nil:
+		return o.Failure
+	case o.CreateFailed != nil:
+		return o.CreateFailed
+	default:
+		return o.Secret
+	}
+}
+
+// count keeps how often a round has failed in a row, and what was waited for. Every
+// timer has a reason that a hint knows nothing about.
 func (s *State) count(f *failure, p plan) {
-	s.Patient = f != nil && p.Next.kind != kindWatch
+	s.Patient = p.Next.kind == kindAfter || p.Next.kind == kindPark
 	if f == nil {
 		s.Failures = 0
 		return
@@ -98,7 +112,7 @@ func (s *State) deleting(now time.Time, p plan, f *failure) v1.Condition {
 }
 
 // reason is the word of the condition that matters now.
-func (s *State) reason() string {
+func (s State) reason() string {
 	kind := v1.ConditionProvisioned
 	if s.Deleting {
 		kind = v1.ConditionDeleting
@@ -118,18 +132,29 @@ func (s *State) sentence(p plan, f *failure) string {
 		return "the backend took the removal and does not answer for the instance: nothing could be verified; " +
 			"the workflow closes"
 	case p.Do == actionDelete:
-		return "the backend was asked to remove the instance; watching until it is gone"
-	case p.Do == actionForget:
+		return "the backend was asked to remove the instance" + s.because() + "; watching until it is gone"
+	case p.Do == actionForget && p.Next.kind == kindDone:
 		return "nothing is left at the backend; the workflow closes"
+	case p.Next.pace == paceRemake:
+		return fmt.Sprintf("%d instances in a row did not stay%s; another one is made at %s",
+			s.Makes, s.because(), s.Status.NextAttemptAt.UTC().Format(time.RFC3339))
 	case p.Next.kind == kindAfter:
 		return "the backend does not show the instance; looking again before that is believed"
 	case p.Then == v1.PhaseRunning:
 		return fmt.Sprintf("the instance runs at %s", s.Known.IP)
 	case p.Then == v1.PhaseProvisioning:
-		return "the instance is there; watching until it runs with an address"
+		return "the instance is there" + s.because() + "; watching until it runs with an address"
 	default:
 		return "the backend is removing the instance; watching until it is gone"
 	}
+}
+
+// because is the backend's own reason for a state, where it gave one.
+func (s *State) because() string {
+	if s.Known.Reason == "" {
+		return ""
+	}
+	return " (" + brief(s.Known.Reason, detailKept) + ")"
 }
 
 // next says what ends the wait after a failure.

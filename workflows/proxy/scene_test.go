@@ -16,8 +16,8 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/fake"
 )
 
-// testUID stands in for the first run ID, which the test environment leaves empty.
-const testUID = "u1"
+// testUID is the run ID in the test environment, which has no first run ID.
+const testUID = "default-test-run-id"
 
 var spec = v1.ProxySpec{Provider: "fake", Port: 3128}
 
@@ -88,7 +88,7 @@ func (sc *scene) timeline() (events []v1.Event) {
 // runs executes the proxy until it closes, and leaves nothing behind.
 func (sc *scene) runs() {
 	sc.t.Helper()
-	sc.ExecuteWorkflow(WorkflowType, Input{Spec: sc.spec, UID: testUID})
+	sc.ExecuteWorkflow(WorkflowType, Input{Spec: sc.spec})
 	require.True(sc.t, sc.IsWorkflowCompleted())
 	require.NoError(sc.t, sc.GetWorkflowError())
 	require.Empty(sc.t, sc.backend.Instances())

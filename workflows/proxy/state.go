@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/egressfleet/egressfleet/activities"
@@ -10,10 +12,14 @@ import (
 )
 
 const (
-	missesToBelieve = 2  // a single unexpected NotFound may be a lie (contract §2.2)
-	handledKept     = 64 // update IDs that are remembered across runs
-	timelineKept    = 50 // lines
-	detailKept      = 300
+	missesToBelieve = 2   // a single unexpected NotFound may be a lie (contract §2.2)
+	handledKept     = 64  // update IDs that are remembered across runs
+	timelineKept    = 50  // lines
+	detailKept      = 300 // bytes of a timeline's line
+	// What a caller says is cut where it comes in: a server ends a workflow whose memo
+	// grows beyond its limit.
+	textKept = 1024
+	wordKept = 64
 )
 
 // State is everything the entity remembers; it crosses continue-as-new.
@@ -31,7 +37,12 @@ type State struct {
 	Attempt  int              `json:"attempt,omitempty"`  // of the Create; the same when it is repeated
 	MadeFrom string           `json:"madeFrom,omitempty"` // specHash of that Create
 	Began    time.Time        `json:"began,omitzero"`     // of making, or of deleting for good
+	Seen     bool             `json:"seen,omitempty"`     // a look has shown what that Create made
+	AnswerAt time.Time        `json:"answerAt,omitzero"`  // when that Create returned, or was given up
+	RanAt    time.Time        `json:"ranAt,omitzero"`     // since when it runs
+	Makes    int              `json:"makes,omitempty"`    // Creates in a row whose instances did not stay
 	Misses   int              `json:"misses,omitempty"`   // NotFounds in a row
+	MissedAt time.Time        `json:"missedAt,omitzero"`  // the first of them
 	Failures int              `json:"failures,omitempty"` // failed rounds in a row
 	Removing bool             `json:"removing,omitempty"` // a Delete was accepted: NotFound is expected
 	AskedAt  time.Time        `json:"askedAt,omitzero"`   // of the last Delete that was accepted
@@ -39,7 +50,9 @@ type State struct {
 
 	Deleting bool   `json:"deleting,omitempty"`
 	Replace  string `json:"replace,omitempty"` // why a replacement was asked for
-	Patient  bool   `json:"patient,omitempty"` // waits after a failure: a hint does not wake it
+	Patient  bool   `json:"patient,omitempty"` // waits with a reason: a hint does not wake it
+	// Wait is the timer that a run did not wait for to its end, for the next run.
+	Wait *pending `json:"wait,omitempty"`
 
 	// Secret is the digest of the spec's secretRef; SecretStale asks for a new look.
 	Secret      *activities.SecretDigest `json:"secret,omitempty"`
@@ -52,6 +65,12 @@ type State struct {
 	Searchable attributes `json:"searchable"`
 }
 
+// pending is a timer that crosses continue-as-new. Serialised.
+type pending struct {
+	Pace  pace      `json:"pace"`
+	Until time.Time `json:"until"`
+}
+
 // observation is one look at the backend; at most one of the first four is set. None
 // is set when there was nothing to look for.
 type observation struct {
@@ -60,7 +79,12 @@ type observation struct {
 	CreateFailed *failure
 	Failure      *failure
 
-	DeleteDue bool // no Delete was accepted recently
+	// Secret says why the digest of the spec's secretRef is not known.
+	Secret *failure
+	At     time.Time
+	// DeleteDue says that no Delete was accepted recently, CreateDue that another
+	// instance may be made now.
+	DeleteDue, CreateDue bool
 }
 
 // failure is a provider's error inside the workflow.
@@ -70,17 +94,21 @@ type failure struct {
 }
 
 // settle says what an answer means for this proxy. An instance that carries another
-// UID is somebody else's: ours is gone, and nothing there may be touched. A create
-// that failed late leaves nothing once a Delete was accepted.
+// UID is somebody else's: ours is gone, and nothing there may be touched. One without
+// a UID was ours, and nobody can tell any more. A create that failed late leaves
+// nothing once a Delete was accepted.
 func (s State) settle(o observation, uid string) observation {
 	switch {
-	case o.Instance != nil && o.Instance.UID != uid:
-		return observation{Gone: true, DeleteDue: o.DeleteDue}
-	case o.CreateFailed != nil && s.Removing:
-		return observation{Gone: true, DeleteDue: o.DeleteDue}
-	default:
-		return o
+	case o.Instance != nil && o.Instance.UID == "":
+		o.Failure = &failure{Look: true, Fault: activities.Fault{
+			Class: providers.ErrPermanent,
+			Text:  fmt.Sprintf("instance %s carries no UID, where %q was written", o.Instance.ID, uid),
+		}}
+		o.Instance = nil
+	case o.Instance != nil && o.Instance.UID != uid, o.CreateFailed != nil && s.Removing:
+		o.Instance, o.CreateFailed, o.Gone = nil, nil, true
 	}
+	return o
 }
 
 // learn returns the state after an observation. It is pure.
@@ -92,12 +120,17 @@ func (s State) learn(o observation) State {
 	case o.Failure != nil:
 		s.Known.Failure = o.Failure.Class
 	case o.Gone:
-		s.Misses++
+		s = s.missed(o.At)
 	case o.CreateFailed != nil:
 		s.Misses = 0
 		s.Known = activities.Known{CreateFailed: true}
 	case o.Instance != nil:
-		s.Status.ProviderID, s.Creating, s.Misses = o.Instance.ID, false, 0
+		s.Status.ProviderID, s.Creating, s.Misses, s.Seen = o.Instance.ID, false, 0, true
+		if o.Instance.State != providers.StateRunning {
+			s = s.rested(o.At)
+		} else if s.RanAt.IsZero() {
+			s.RanAt = o.At
+		}
 		s.Status.InstanceCreatedAt = o.Instance.CreatedAt
 		s.Known = activities.KnownOf(o.Instance)
 		s.Removing = s.Removing || o.Instance.Deleting // by whoever: there is no way back
@@ -105,16 +138,62 @@ func (s State) learn(o observation) State {
 	return s
 }
 
+// missed counts a NotFound, if the last one that counts is long enough ago.
+func (s State) missed(at time.Time) State {
+	switch {
+	case s.Misses == 0:
+		s.Misses, s.MissedAt = 1, at
+	case at.Sub(s.MissedAt) >= confirmAfter:
+		s.Misses++
+	}
+	return s.rested(at)
+}
+
+// rested ends the time that an instance ran. One that stayed begins a new row.
+func (s State) rested(at time.Time) State {
+	if !s.RanAt.IsZero() && at.Sub(s.RanAt) >= stayed {
+		s.Makes = 0
+	}
+	s.RanAt = time.Time{}
+	return s
+}
+
 // believes reports whether a NotFound may be acted on: it was asked for by a Delete,
-// or it is not the first in a row.
-func (s State) believes() bool { return s.Removing || s.Misses >= missesToBelieve }
+// or it is not the first in a row and the backend had time to show what it made.
+func (s State) believes(at time.Time) bool {
+	return s.Removing || s.Misses >= missesToBelieve && !s.settling(at)
+}
+
+// settling reports whether a Create that may have worked was so recent that the
+// backend may still hide what it made.
+func (s State) settling(at time.Time) bool {
+	return !s.Seen && !s.AnswerAt.IsZero() && at.Sub(s.AnswerAt) < settleFor
+}
+
+// createDue reports whether another instance may be made: at once, unless the last
+// ones did not stay.
+func (s State) createDue(at time.Time) bool {
+	if s.Makes < 2 || s.Creating {
+		return true
+	}
+	return at.Sub(s.Began) >= doubled(firstRemake, longestRemake, s.Makes-1)
+}
 
 // unresolved reports whether a Create of unknown outcome stands in the way. Doing it
 // again would settle it, except where its instance is no longer wanted.
 func (s State) unresolved() bool { return s.Creating && (s.Deleting || !s.current()) }
 
-// current reports whether what was made, or is being made, is of the wanted spec.
-func (s State) current() bool { return madeFrom(s.MadeFrom, s.Spec, s.userData()) }
+// current reports whether what was made, or is being made, is of the wanted spec. As
+// long as the content of a secret is not known, nothing speaks against it.
+func (s State) current() bool {
+	return !s.digestKnown() || madeFrom(s.MadeFrom, s.Spec, s.userData())
+}
+
+// digestKnown reports whether the spec has no secretRef, or its content was looked at.
+func (s State) digestKnown() bool {
+	ref := s.Spec.CloudInit.SecretRef
+	return ref == nil || s.Secret != nil && s.Secret.Ref == *ref
+}
 
 // userData returns the digest of the spec's user-data; empty for none.
 func (s State) userData() string {
@@ -123,7 +202,7 @@ func (s State) userData() string {
 		return ""
 	case ref == nil:
 		return v1.Digest(s.Spec.CloudInit.Bytes())
-	case s.Secret != nil && s.Secret.Ref == *ref:
+	case s.digestKnown():
 		return s.Secret.SHA256
 	default:
 		return ""
@@ -132,8 +211,7 @@ func (s State) userData() string {
 
 // needsDigest reports whether the content of the spec's secretRef has to be looked at.
 func (s State) needsDigest() bool {
-	ref := s.Spec.CloudInit.SecretRef
-	return ref != nil && !s.Deleting && (s.SecretStale || s.Secret == nil || s.Secret.Ref != *ref)
+	return s.Spec.CloudInit.SecretRef != nil && !s.Deleting && (s.SecretStale || !s.digestKnown())
 }
 
 // unwanted says why the instance has to go; empty when it may stay.
@@ -174,9 +252,11 @@ func (s State) phase() v1.Phase {
 func (s *State) beginCreate(now time.Time) {
 	if !s.Creating || !s.current() {
 		s.Attempt++
+		s.Makes++
 		s.Began = now
 	}
 	s.forget()
+	s.Seen, s.AnswerAt, s.RanAt = false, time.Time{}, time.Time{}
 	s.Creating, s.MadeFrom, s.Replace = true, specHash(s.Spec, s.userData()), ""
 }
 
@@ -185,13 +265,12 @@ func (s *State) forget() {
 	s.Status.ProviderID, s.Known = "", activities.Known{}
 	s.Status.InstanceCreatedAt, s.Status.Healthy = time.Time{}, nil
 	s.Creating, s.Removing, s.Misses, s.AskedAt = false, false, 0, time.Time{}
+	s.MissedAt = time.Time{}
 }
 
 // note adds one line to the timeline.
 func (s *State) note(e v1.Event) {
-	if len(e.Detail) > detailKept {
-		e.Detail = e.Detail[:detailKept] + "…"
-	}
+	e.Detail = brief(e.Detail, detailKept)
 	s.Timeline = lastOf(append(s.Timeline, e), timelineKept)
 }
 
@@ -202,6 +281,14 @@ func (s *State) once(id string) bool {
 	}
 	s.Handled = lastOf(append(s.Handled, id), handledKept)
 	return true
+}
+
+// brief cuts a text to so many bytes, between two characters.
+func brief(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func lastOf[T any](all []T, n int) []T { return slices.Clone(all[max(0, len(all)-n):]) }

@@ -19,6 +19,18 @@ const (
 	// hourly safety net once a sweep notices drift with one listing per provider.
 	steadyPoll = 2 * time.Minute
 
+	// confirmAfter is how far apart two NotFounds are that are believed.
+	confirmAfter = 4 * time.Second
+	// settleFor is how long a backend may hide what it has just made.
+	settleFor = time.Minute
+	// stayed is how long an instance has to run before its loss is one of its own, and
+	// not the next of a row.
+	stayed = 10 * time.Minute
+	// firstRemake is the pause before the third make in a row; it doubles up to
+	// longestRemake. The second is made at once: one loss is no pattern.
+	firstRemake   = 30 * time.Second
+	longestRemake = 5 * time.Minute
+
 	defaultProvisioning = 30 * time.Minute
 	defaultDelete       = 30 * time.Minute
 )
@@ -34,6 +46,8 @@ const (
 	paceRetry   pace = "retry"   // the backend failed; it may be better soon
 	paceQuota   pace = "quota"   // the backend is full, or refuses a delete
 	paceProbe   pace = "probe"   // latched: look once in a while all the same
+	paceRemake  pace = "remake"  // what was made did not stay
+	paceSecret  pace = "secret"  // it runs, and the digest of its secret cannot be read
 )
 
 // summary says in the Web UI what a watch or a timer of this pace is for.
@@ -49,6 +63,10 @@ func (p pace) summary() string {
 		return "wait until the backend may have room"
 	case paceProbe:
 		return "latched: wait for a change, or look once an hour"
+	case paceRemake:
+		return "wait before another instance is made: the last ones did not stay"
+	case paceSecret:
+		return "watch the running instance until its secret is read again"
 	case paceRetry:
 	}
 	return "wait until the backend may answer"
@@ -62,7 +80,7 @@ type Pace struct{ Poll, Max, Lease time.Duration }
 // on a duration here, so histories replay under another. No poll may be 0: a timer
 // of 0 is no event.
 type Timing struct {
-	Busy, Steady, Confirm, Retry, Quota, Probe Pace
+	Busy, Steady, Confirm, Retry, Quota, Probe, Remake, Secret Pace
 
 	Create activities.Limits // one create, which may block while it reports progress
 	Call   activities.Limits // any other provider call
@@ -83,6 +101,8 @@ func DefaultTiming() Timing {
 		Retry:   Pace{30 * time.Second, 5 * time.Minute, lease},
 		Quota:   Pace{5 * time.Minute, 5 * time.Minute, lease},
 		Probe:   Pace{time.Hour, time.Hour, lease},
+		Remake:  Pace{firstRemake, longestRemake, 0},
+		Secret:  Pace{time.Minute, time.Minute, 5 * time.Minute},
 		Create:  activities.Limits{Attempt: 6 * time.Minute, Total: 9 * time.Minute},
 		Call:    activities.Limits{Attempt: 30 * time.Second, Total: 3 * time.Minute},
 		Look:    activities.Limits{Attempt: 2 * time.Minute, Total: 2 * time.Minute},
@@ -110,19 +130,24 @@ func (t Timing) of(p pace) Pace {
 		return t.Quota
 	case paceProbe:
 		return t.Probe
+	case paceRemake:
+		return t.Remake
+	case paceSecret:
+		return t.Secret
 	default:
 		return t.Retry
 	}
 }
 
-// pause is how long a timer of a pace runs after so many failures in a row.
-func (t Timing) pause(p pace, failures int) time.Duration {
-	pace := t.of(p)
-	d := pace.Poll
-	for ; failures > 1 && d < pace.Max; failures-- {
-		d = min(2*d, pace.Max)
+// pause is how long a timer of a pace runs the n-th time in a row.
+func (t Timing) pause(p pace, n int) time.Duration { return doubled(t.of(p).Poll, t.of(p).Max, n) }
+
+// doubled is first the first time, and twice as much each time after, up to most.
+func doubled(first, most time.Duration, n int) time.Duration {
+	for ; n > 1 && first < most; n-- {
+		first = min(2*first, most)
 	}
-	return d
+	return first
 }
 
 // watchLimits lets a watch outlive its lease by its jitter and a last look.

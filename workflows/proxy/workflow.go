@@ -5,6 +5,8 @@
 package proxy
 
 import (
+	"cmp"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -23,6 +25,7 @@ type entity struct {
 	seen                 *observation // what the last wait saw, if it ended by seeing
 	woken                bool         // a message wants a round
 	dirty                bool         // a message changed what is published
+	looked               bool         // the last round only looked: what is known is fresh
 	renew                bool         // a message wants a new run
 }
 
@@ -52,9 +55,10 @@ func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entity{uid: in.UID, namespace: namespace, name: name, timing: t, mail: newMailbox(ctx)}
-	if e.uid == "" {
-		e.uid = info.FirstRunID
+	e := &entity{
+		// The SDK's test environment has no first run ID.
+		uid:       cmp.Or(in.UID, info.FirstRunID, info.WorkflowExecution.RunID),
+		namespace: namespace, name: name, timing: t, mail: newMailbox(ctx),
 	}
 	if in.State != nil {
 		e.state = *in.State
@@ -65,23 +69,30 @@ func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
 		CreatedAt: info.WorkflowStartTime, BornOf: in.RequestID,
 	}
 	e.state.Status.Phase, e.state.Status.Since = v1.PhasePending, info.WorkflowStartTime
+	if in.UID != "" { // it exists: what is not looked for would be left
+		e.state.Creating, e.state.Attempt, e.state.Began = true, 1, info.WorkflowStartTime
+		e.state.MadeFrom = specHash(in.Spec, e.state.userData())
+	}
 	return e, nil
 }
 
 // live runs rounds until one of them is the last of the run.
 func (e *entity) live(ctx workflow.Context) error {
 	e.publish(ctx) // the UID is visible before the first provider call
+	if rest := e.state.Wait; rest != nil {
+		e.wait(ctx, wait{kindAfter, rest.Pace})
+	}
 	for {
 		p := e.round(ctx)
-		switch {
-		case p.Next.kind == kindDone:
+		if p.Next.kind == kindDone {
 			e.drain(ctx)
 			return nil
-		case e.outgrown(ctx):
+		}
+		e.wait(ctx, p.Next)
+		if e.outgrown(ctx) {
 			e.drain(ctx)
 			return workflow.NewContinueAsNewError(ctx, WorkflowType, e.carry())
 		}
-		e.wait(ctx, p.Next)
 	}
 }
 
@@ -91,11 +102,13 @@ func (e *entity) round(ctx workflow.Context) plan {
 	e.woken = false
 	o := e.observe(ctx)
 	e.state = e.state.learn(o)
-	p := decide(e.state, o)
+	p, generation := decide(e.state, o), e.state.Generation
+	e.looked = p.Do == actionNone
 	if f := e.execute(ctx, p); f != nil {
-		o = observation{Failure: f}
+		o = observation{Failure: f, At: workflow.Now(ctx)}
 		p = decide(e.state, o)
 	}
+	e.state.Status.ObservedGeneration = generation
 	e.record(ctx, p, o)
 	return p
 }
@@ -106,23 +119,28 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	f := e.start(ctx, w)
-	for !e.woken && !f.IsReady() {
+	ended := func() bool { return e.woken || f.IsReady() || e.outgrown(ctx) }
+	for !ended() {
 		_ = workflow.Await(ctx, func() bool {
 			e.takeMail()
-			return e.woken || e.dirty || f.IsReady()
+			return e.dirty || ended()
 		})
 		if e.dirty {
 			e.publish(ctx)
 		}
 	}
+	if e.woken || f.IsReady() {
+		e.state.Wait = nil
+	}
 	e.seen = nil
 	if w.kind == kindWatch && f.IsReady() {
-		e.seen = answerOf(ctx, f)
+		e.seen = newsOf(ctx, f)
 	}
 }
 
-// outgrown reports whether the run should hand over. It is only asked between
-// rounds, when no Create or Delete is in flight.
+// outgrown reports whether the run should hand over. A wait ends when it is; it is
+// acted on between rounds only, when no Create or Delete is in flight. A timer that
+// was not waited for to its end goes along.
 func (e *entity) outgrown(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return e.renew || info.GetContinueAsNewSuggested() ||
