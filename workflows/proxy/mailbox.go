@@ -15,7 +15,7 @@ type HealthReport struct {
 }
 
 // Hint is signalled by whoever noticed something; the entity looks for itself.
-// Renew asks for a new run after that look, which brings new code in.
+// Renew asks for a new run, which brings new code in; a latch goes along.
 type Hint struct {
 	Reason string `json:"reason,omitempty"`
 	Renew  bool   `json:"renew,omitempty"`
@@ -89,9 +89,7 @@ func (e *entity) onHealth(r HealthReport) {
 // back-off and releases nothing.
 func (e *entity) onHint(h Hint) {
 	e.renew = e.renew || h.Renew
-	if h.Renew || !e.state.Patient {
-		e.woken = true
-	}
+	e.woken = e.woken || !e.state.Patient
 }
 
 // requestDelete is where update, signal and cancel meet. The intent is final, and

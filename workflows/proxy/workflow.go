@@ -79,21 +79,29 @@ func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
 // live runs rounds until one of them is the last of the run.
 func (e *entity) live(ctx workflow.Context) error {
 	e.publish(ctx) // the UID is visible before the first provider call
-	if rest := e.state.Wait; rest != nil {
-		e.wait(ctx, wait{kindAfter, rest.Pace})
-	}
 	for {
-		p := e.round(ctx)
-		if p.Next.kind == kindDone {
+		next, resumed := e.resume()
+		if !resumed {
+			next = e.round(ctx).Next
+		}
+		if next.kind == kindDone {
 			e.drain(ctx)
 			return nil
 		}
-		e.wait(ctx, p.Next)
+		e.wait(ctx, next)
 		if e.outgrown(ctx) {
 			e.drain(ctx)
 			return workflow.NewContinueAsNewError(ctx, WorkflowType, e.carry())
 		}
 	}
+}
+
+// resume returns the timer that the run before did not wait for to its end, if any.
+func (e *entity) resume() (next wait, ok bool) {
+	if e.state.Wait == nil {
+		return wait{}, false
+	}
+	return after(e.state.Wait.Pace), true
 }
 
 // round observes, decides and executes once. It has no error result on purpose: a
