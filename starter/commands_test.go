@@ -221,7 +221,7 @@ func TestDescribeWithoutAWorkerShowsWhatItCan(t *testing.T) {
 	out, errOut, code := run(t.Context(), f, "", "describe", "runs")
 	require.Contains(t, out, "Running for 1h")
 	require.Contains(t, out, "Timeline:\n  not to be had\n")
-	require.Contains(t, errOut, "starter: timeline: temporal is unavailable")
+	require.Contains(t, errOut, "starter: timeline: the fleet is unavailable")
 	require.Equal(t, exitFailure, code)
 }
 
@@ -296,6 +296,18 @@ func TestDeleteWithoutWaitReturnsAtOnce(t *testing.T) {
 	require.Equal(t, "default/runs is being deleted\n", out)
 	require.Zero(t, code)
 	require.Equal(t, []string{"delete default/runs because starter delete"}, f.asked)
+}
+
+func TestDeletePrintsObjectsWhereTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, more := range [][]string{{"-o", "json"}, {"-o", "yaml"}, {"-o", "json", "--wait"}} {
+		out, errOut, code := run(t.Context(), fleetOfThree(), "", append([]string{"delete", "runs"}, more...)...)
+		require.Zero(t, code, errOut)
+		require.Contains(t, out, "0199c2d4")
+		require.NotContains(t, out, "is being deleted")
+		require.NotContains(t, out, "is gone")
+		require.NotContains(t, out, "hunter2")
+	}
 }
 
 func TestDeleteStopsWaiting(t *testing.T) {

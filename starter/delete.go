@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // gonePatience is how long delete --wait waits unless told otherwise.
@@ -38,16 +40,21 @@ func (a *app) deleteCommand() *cobra.Command {
 // delete asks for all before it waits for any.
 func (a *app) delete(ctx context.Context, f Fleet, names []string, o deleteOptions) error {
 	var asked []string
+	var ending []v1.Proxy
 	var faults []error
 	for _, name := range names {
-		if err := a.deleteOne(ctx, f, name, o.reason); err != nil {
+		p, err := a.deleteOne(ctx, f, name, o.reason)
+		if err != nil {
 			faults = append(faults, fmt.Errorf("delete %s/%s: %w", a.namespace, name, err))
 			continue
 		}
-		asked = append(asked, name)
-		if !o.wait {
+		asked, ending = append(asked, name), append(ending, p)
+		if !o.wait && a.output == outputTable {
 			faults = append(faults, a.print(a.namespace+"/"+name+" is being deleted\n"))
 		}
+	}
+	if a.output != outputTable {
+		faults = append(faults, a.printProxies(ending))
 	}
 	if o.wait {
 		faults = append(faults, a.waitGone(ctx, f, asked, o.timeout))
@@ -55,11 +62,10 @@ func (a *app) delete(ctx context.Context, f Fleet, names []string, o deleteOptio
 	return errors.Join(faults...)
 }
 
-func (a *app) deleteOne(ctx context.Context, f Fleet, name, reason string) error {
+func (a *app) deleteOne(ctx context.Context, f Fleet, name, reason string) (v1.Proxy, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := f.Delete(ctx, a.namespace, name, reason)
-	return err
+	return f.Delete(ctx, a.namespace, name, reason)
 }
 
 func (a *app) waitGone(ctx context.Context, f Fleet, names []string, patience time.Duration) error {
@@ -74,7 +80,7 @@ func (a *app) waitGone(ctx context.Context, f Fleet, names []string, patience ti
 				a.namespace, name, patience, name, a.namespace))
 		case err != nil:
 			faults = append(faults, fmt.Errorf("wait for %s/%s: %w", a.namespace, name, err))
-		default:
+		case a.output == outputTable:
 			faults = append(faults, a.print(a.namespace+"/"+name+" is gone\n"))
 		}
 	}

@@ -55,7 +55,7 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 		return err
 	}
 	defer home.close()
-	if err := errors.Join(s.checkFree(ctx), s.checkBinaries()); err != nil {
+	if err := errors.Join(s.checkFree(ctx), s.checkBinaries(), checkSamples(ctx)); err != nil {
 		return err
 	}
 	alive, died := context.WithCancelCause(ctx)
@@ -67,6 +67,14 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 	}
 	r.down(ctx)
 	return r.verdict(ctx, alive, err)
+}
+
+func checkSamples(ctx context.Context) error {
+	proxies, err := sampleProxies()
+	if err != nil {
+		return err
+	}
+	return checkSamplePorts(ctx, proxies)
 }
 
 // verdict says how the run ended: by a process that died, by a step that failed, or

@@ -62,7 +62,8 @@ func lockHome(dir string) (*devHome, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		err = fmt.Errorf("%s: %q is in use by another \"starter dev\": %s", config.EnvDevDir, dir, holder(f))
+		err = fmt.Errorf("%s: %q is in use by another \"starter dev\": %s; stop it first",
+			config.EnvDevDir, dir, holder(f))
 	case err == nil && !sameFile(f, path): // another run removed it while this one opened it
 		err = fmt.Errorf("%s: %q is being removed by another \"starter dev clean\"", config.EnvDevDir, dir)
 	case err == nil:
@@ -120,8 +121,8 @@ func refuseForeign(dir string) error {
 	if ours || len(entries) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %q holds files and was not made by \"starter dev\"; name another directory",
-		config.EnvDevDir, dir)
+	return fmt.Errorf("%s: %q holds files and was not made by \"starter dev\"; move it away, or name another with %s",
+		config.EnvDevDir, dir, config.EnvDevDir)
 }
 
 // remove takes away what runs have made, and the directory when nothing else is in

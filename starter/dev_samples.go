@@ -7,13 +7,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/docs/samples"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
+
+// samplesFile is where a person finds what the binary carries.
+const samplesFile = "docs/samples/proxies.yaml"
+
+// checkSamplePorts returns an error about every port of a sample that something
+// listens on everywhere: no address would be left for the sample.
+func checkSamplePorts(ctx context.Context, proxies []v1.Proxy) error {
+	var faults []error
+	for _, p := range proxies {
+		at := net.JoinHostPort(nobodys, strconv.Itoa(p.Spec.Port))
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", at)
+		if err == nil {
+			_ = l.Close()
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			faults = append(faults, fmt.Errorf(
+				"port %d for the proxy %s (spec.port in %s) is in use on every address: stop what uses it (%w)",
+				p.Spec.Port, p.Metadata.Name, samplesFile, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// nobodys is a loopback address that no instance has. Where the machine lacks it, a
+// wildcard listener is in nobody's way.
+const nobodys = "127.255.255.254"
 
 // applySamples makes the sample proxies wanted; for those that a former run left,
 // it changes nothing.
@@ -27,12 +58,27 @@ func (r *devRun) applySamples(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	client := fleet.New(c, devInstallation)
 	for _, p := range proxies {
-		if err := r.applySample(ctx, fleet.New(c, devInstallation), p); err != nil {
+		err := r.applySample(ctx, client, p)
+		if err == nil {
+			err = retrySample(ctx, client, p.Metadata)
+		}
+		if err != nil {
 			return fmt.Errorf("%s/%s: %w", p.Metadata.Namespace, p.Metadata.Name, err)
 		}
 	}
 	return nil
+}
+
+// retrySample does not wait for the next attempt of what failed in a former run: what
+// stood against it may be mended.
+func retrySample(ctx context.Context, client *fleet.Client, m v1.Metadata) error {
+	p, err := client.Get(ctx, m.Namespace, m.Name)
+	if err == nil && p.Status.Phase != v1.PhaseRunning && !p.Status.NextAttemptAt.IsZero() {
+		_, err = client.Retry(ctx, m.Namespace, m.Name, "make run")
+	}
+	return err
 }
 
 // applySample tries again while the worker is not there yet, and while a proxy of
@@ -51,7 +97,7 @@ func (r *devRun) applySample(ctx context.Context, f Fleet, p v1.Proxy) error {
 }
 
 func sampleProxies() ([]v1.Proxy, error) {
-	return DecodeProxies("docs/samples/proxies.yaml", bytes.NewReader(samples.Proxies), "default")
+	return DecodeProxies(samplesFile, bytes.NewReader(samples.Proxies), "default")
 }
 
 // waitSamples returns once the API shows every sample running, and a request went
@@ -63,6 +109,7 @@ func (r *devRun) waitSamples(ctx context.Context) error {
 	}
 	for _, p := range proxies {
 		shown := ""
+		var vain error
 		if err := until(ctx, func(ctx context.Context) error {
 			now, err := r.api().proxy(ctx, p.Metadata.Namespace, p.Metadata.Name)
 			if err != nil {
@@ -72,9 +119,12 @@ func (r *devRun) waitSamples(ctx context.Context) error {
 				r.say("  %s", line)
 				shown = line
 			}
+			if vain = inVain(now); vain != nil {
+				return nil
+			}
 			return r.carries(ctx, now)
-		}); err != nil {
-			return err
+		}); err != nil || vain != nil {
+			return errors.Join(err, vain)
 		}
 	}
 	return nil
@@ -89,7 +139,24 @@ func progress(p v1.Proxy) string {
 	if at := address(p); at != "" {
 		line += " at " + at
 	}
+	if c, ok := p.Status.Condition(v1.ConditionProvisioned); ok && c.Status != v1.ConditionTrue &&
+		c.Reason != v1.ReasonProvisioning && c.Message != "" {
+		line += ": " + strings.Join(strings.Fields(c.Message), " ")
+	}
 	return line
+}
+
+// inVain returns an error about a proxy that no waiting brings up: it is blocked, or
+// its next attempt is minutes away. An attempt that is due, from a former run, counts
+// as waiting.
+func inVain(p v1.Proxy) error {
+	c, _ := p.Status.Condition(v1.ConditionProvisioned)
+	failed := p.Status.Phase == v1.PhaseBlocked || c.Reason == v1.ReasonPermanentError ||
+		c.Reason == v1.ReasonQuotaExceeded
+	if !failed || !time.Now().Before(p.Status.NextAttemptAt) {
+		return nil
+	}
+	return fmt.Errorf("%s; once that is mended, \"make run\" tries anew", progress(p))
 }
 
 // carries returns nil when the proxy runs and a request to the API came back

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,9 @@ type devServer struct {
 	pending, broken atomic.Int32
 	through         atomic.Int32
 	onBroken        func()
+	failure         *v1.Condition // while pending
+	phase           v1.Phase      // while pending; empty: Provisioning
+	next            time.Time     // when pending ends by itself
 	at              *net.TCPAddr
 }
 
@@ -44,6 +48,9 @@ func (s *devServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.Status.Phase, p.Status.IP, p.Spec.Port = v1.PhaseProvisioning, s.at.IP.String(), s.at.Port
 		if s.pending.Add(-1) < 0 {
 			p.Status.Phase = v1.PhaseRunning
+		} else if s.failure != nil {
+			p.Status.Phase, p.Status.NextAttemptAt = s.phase, s.next
+			p.Status.Conditions = []v1.Condition{*s.failure}
 		}
 		_ = json.NewEncoder(w).Encode(p)
 	default:
@@ -89,6 +96,57 @@ func TestWaitingForSamplesEndsWithTheLastFault(t *testing.T) {
 	err := r.waitSamples(ctx)
 	require.ErrorIs(t, err, gone)
 	require.ErrorContains(t, err, "default/sample-a")
+}
+
+func TestWaitingForSamplesEndsAtOnceWhereItIsInVain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reason string
+		phase  v1.Phase
+	}{
+		"no room for it":    {v1.ReasonQuotaExceeded, v1.PhasePending},
+		"refused for good":  {v1.ReasonPermanentError, v1.PhaseBlocked},
+		"blocked otherwise": {v1.ReasonCreateFailed, v1.PhaseBlocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &devServer{phase: c.phase, failure: failed(c.reason, "port 3128 is taken")}
+			s.next = time.Now().Add(time.Hour)
+			s.pending.Store(1 << 20)
+			var out strings.Builder
+			err := newDevRun(t, s, &out).waitSamples(t.Context())
+			require.ErrorContains(t, err, "default/sample-a: "+string(c.phase)+" ("+c.reason+")")
+			require.ErrorContains(t, err, "port 3128 is taken")
+			require.ErrorContains(t, err, "make run")
+			require.Equal(t, int32(1<<20-1), s.pending.Load(), "it looked once")
+		})
+	}
+}
+
+func TestWaitingForSamplesShowsWhyAndGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*devServer{
+		"a fault that passes": {phase: v1.PhaseProvisioning, failure: failed(v1.ReasonTransientError, "the disk\nis slow")},
+		"a retry that was just asked for": {
+			phase: v1.PhaseBlocked, failure: failed(v1.ReasonPermanentError, "the disk is slow"),
+		},
+		"an attempt that is due": {
+			phase: v1.PhasePending, failure: failed(v1.ReasonQuotaExceeded, "the disk is slow"),
+			next: time.Now().Add(-time.Second),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.pending.Store(1)
+			var out strings.Builder
+			require.NoError(t, newDevRun(t, c, &out).waitSamples(t.Context()))
+			require.Contains(t, out.String(), ": the disk is slow\n")
+		})
+	}
+}
+
+func failed(reason, message string) *v1.Condition {
+	return &v1.Condition{Type: v1.ConditionProvisioned, Status: v1.ConditionFalse, Reason: reason, Message: message}
 }
 
 // slowFleet refuses some times before it applies.

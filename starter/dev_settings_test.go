@@ -4,11 +4,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/docs/samples"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers/all"
@@ -97,6 +99,30 @@ func TestEveryPortInUseIsNamedWithItsVariable(t *testing.T) {
 			" is in use on 127.0.0.1: stop what uses it, or set VARIABLE_"+n+" to another port")
 	}
 	require.NotContains(t, err.Error(), "VARIABLE_1")
+}
+
+// On a wildcard listener no sample could have an address; one on 127.0.0.1 is in nobody's way.
+func TestAPortOfASampleInUseOnEveryAddressIsNamed(t *testing.T) {
+	t.Parallel()
+	everywhere, err := net.Listen("tcp4", "0.0.0.0:0")
+	require.NoError(t, err)
+	defer func() { _ = everywhere.Close() }()
+	one, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = one.Close() }()
+	sample := func(name string, l net.Listener) v1.Proxy {
+		return v1.Proxy{
+			Metadata: v1.Metadata{Name: name}, Spec: v1.ProxySpec{Port: l.Addr().(*net.TCPAddr).Port},
+		}
+	}
+	err = checkSamplePorts(t.Context(), []v1.Proxy{sample("sample-a", everywhere), sample("sample-b", one)})
+	if runtime.GOOS != "linux" { // there a wildcard listener leaves loopback addresses to others
+		require.NoError(t, err)
+		return
+	}
+	require.ErrorContains(t, err, "port "+strconv.Itoa(everywhere.Addr().(*net.TCPAddr).Port)+
+		" for the proxy sample-a (spec.port in docs/samples/proxies.yaml) is in use on every address: stop what uses it")
+	require.NotContains(t, err.Error(), "sample-b")
 }
 
 func TestTheServerKeepsItsStateAndKnowsTheAttributes(t *testing.T) {

@@ -30,13 +30,11 @@ func DecodeProxies(file string, r io.Reader, namespace string) ([]v1.Proxy, erro
 	nodes, err := documents(text)
 	var proxies []v1.Proxy
 	for i, n := range nodes {
-		p, err := decodeProxy(n, namespace)
+		some, err := decodeDocument(n, namespace)
 		if err != nil {
 			return nil, fmt.Errorf("%s: document %d: %w", file, i+1, err)
 		}
-		if p != nil {
-			proxies = append(proxies, *p)
-		}
+		proxies = append(proxies, some...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: document %d: %w", file, len(nodes)+1, err)
@@ -92,6 +90,29 @@ func jsonAsYAML(text []byte) ([]byte, error) {
 func syntaxFault(err error) error {
 	text, _, _ := strings.Cut(err.Error(), "'")
 	return errors.New("is no YAML: " + strings.TrimPrefix(strings.TrimSpace(text), "yaml: "))
+}
+
+// decodeDocument reads a Proxy, or a list of them as "get -o json" prints it:
+// {"items": […]}.
+func decodeDocument(n *yaml.Node, namespace string) (proxies []v1.Proxy, _ error) {
+	if n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[0].Value != "items" ||
+		n.Content[1].Kind != yaml.SequenceNode {
+		p, err := decodeProxy(n, namespace)
+		if p == nil || err != nil {
+			return nil, err
+		}
+		return []v1.Proxy{*p}, nil
+	}
+	for i, item := range n.Content[1].Content {
+		p, err := decodeProxy(item, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		}
+		if p != nil {
+			proxies = append(proxies, *p)
+		}
+	}
+	return proxies, nil
 }
 
 // decodeProxy returns nil for an empty document.

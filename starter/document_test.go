@@ -75,6 +75,19 @@ func TestDecodeProxiesReadsEveryDocument(t *testing.T) {
 	}
 }
 
+func TestAListIsReadItemByItem(t *testing.T) {
+	t.Parallel()
+	const a = `{"metadata": {"name": "a"}, "spec": {"provider": "p", "port": 1}}`
+	got, err := DecodeProxies("f", strings.NewReader(`{"items": [`+a+`, `+strings.Replace(a, `"a"`, `"b"`, 1)+`]}`), "d")
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Equal(t, "b", got[1].Metadata.Name)
+	_, err = DecodeProxies("f", strings.NewReader(`{"items": [`+a+`, {"specs": 1}]}`), "d")
+	require.ErrorContains(t, err, "f: document 1: items[1]: line 2: specs: unknown field")
+	_, err = DecodeProxies("f", strings.NewReader(`{"items": []}`), "d")
+	require.ErrorContains(t, err, "f: holds no Proxy")
+}
+
 func TestAnUnquotedDateIsTextWhereTextIsWanted(t *testing.T) {
 	t.Parallel()
 	got, err := DecodeProxies("f", strings.NewReader(

@@ -89,8 +89,16 @@ func (p *process) listenAPI(ctx context.Context) (err error) {
 	return nil
 }
 
+// serveAPI answers that the fleet is unavailable, and that the process lives.
 func (p *process) serveAPI(ctx context.Context) error {
-	s := server.New(p.fleet, server.Options{Logger: p.log})
-	p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
+	p.awaited = newAwaitedFleet()
+	s := server.New(p.awaited, server.Options{Logger: p.log})
+	p.stopAPI = p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
+	return nil
+}
+
+// openAPI lets the API ask the fleet.
+func (p *process) openAPI(context.Context) error {
+	p.awaited.arrive(p.fleet)
 	return nil
 }

@@ -74,34 +74,34 @@ type process struct {
 	registry *prometheus.Registry
 	failed   chan error // the first part that ended without being asked
 	stops    []func() error
+	stopAPI  func() error // before all others, though it is served before Temporal is reached
 
 	temporal  client.Client
 	fleet     *fleet.Client
 	providers *registry.Set
 	api       net.Listener
+	awaited   *awaitedFleet // what the API asks
 	addresses Addresses
 }
 
-// steps are the start, in its order. What can be wrong here, the providers and the
-// ports, is told before Temporal is waited for or any work is taken.
+// steps are the start, in its order. What can be wrong here, the ports and the
+// providers, is told before Temporal is waited for or any work is taken. The API is
+// served while it waits: a supervisor must not take an outage of Temporal for a dead
+// process.
 func (p *process) steps() []func(context.Context) error {
-	steps := []func(context.Context) error{p.serveMetrics}
-	if p.cfg.Plays(config.RoleWorker) {
-		steps = append(steps, p.buildProviders)
+	type step = func(context.Context) error
+	steps := []step{p.serveMetrics}
+	add := func(role config.Role, more ...step) {
+		if p.cfg.Plays(role) {
+			steps = append(steps, more...)
+		}
 	}
+	add(config.RoleAPI, p.listenAPI)
+	add(config.RoleWorker, p.buildProviders)
+	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)
-	if p.cfg.Plays(config.RoleWorker) {
-		steps = append(steps, p.prepareNamespace)
-	}
-	if p.cfg.Plays(config.RoleAPI) {
-		steps = append(steps, p.listenAPI)
-	}
-	if p.cfg.Plays(config.RoleWorker) {
-		steps = append(steps, p.startWorker)
-	}
-	if p.cfg.Plays(config.RoleAPI) {
-		steps = append(steps, p.serveAPI)
-	}
+	add(config.RoleWorker, p.prepareNamespace, p.startWorker)
+	add(config.RoleAPI, p.openAPI)
 	return steps
 }
 
@@ -110,6 +110,9 @@ func (p *process) onStop(f func() error) { p.stops = append(p.stops, f) }
 
 func (p *process) stop() error {
 	var faults []error
+	if p.stopAPI != nil {
+		faults = append(faults, p.stopAPI())
+	}
 	for i := len(p.stops) - 1; i >= 0; i-- {
 		faults = append(faults, p.stops[i]())
 	}
@@ -124,8 +127,10 @@ func (p *process) fail(what string, err error) {
 	}
 }
 
-// background runs serve until the process stops, and waits for its end then.
-func (p *process) background(ctx context.Context, what string, serve func(context.Context) error) {
+// background runs serve until stop is called, which waits for its end.
+func (p *process) background(
+	ctx context.Context, what string, serve func(context.Context) error,
+) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
@@ -136,13 +141,13 @@ func (p *process) background(ctx context.Context, what string, serve func(contex
 		}
 		ended <- err
 	}()
-	p.onStop(func() error {
+	return func() error {
 		cancel()
 		if err := <-ended; err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return nil
-	})
+	}
 }
 
 func (p *process) serveMetrics(ctx context.Context) error {
@@ -151,9 +156,9 @@ func (p *process) serveMetrics(ctx context.Context) error {
 		return err
 	}
 	p.addresses.Metrics = l.Addr().String()
-	p.background(ctx, "metrics", func(ctx context.Context) error {
+	p.onStop(p.background(ctx, "metrics", func(ctx context.Context) error {
 		return telemetry.ServeMetrics(ctx, l, p.registry, p.log)
-	})
+	}))
 	return nil
 }
 

@@ -12,14 +12,15 @@ func TestPartsStopInTheReverseOrderOfTheirStart(t *testing.T) {
 	t.Parallel()
 	var order []string
 	p := &process{failed: make(chan error, 1)}
-	for _, name := range []string{"metrics", "worker", "api"} {
+	for _, name := range []string{"metrics", "temporal", "worker"} {
 		p.onStop(func() error {
 			order = append(order, name)
 			return errors.New(name + " did not like it")
 		})
 	}
+	p.stopAPI = func() error { order = append(order, "api"); return nil }
 	err := p.stop()
-	require.Equal(t, []string{"api", "worker", "metrics"}, order)
+	require.Equal(t, []string{"api", "worker", "temporal", "metrics"}, order)
 	require.ErrorContains(t, err, "worker did not like it")
 	require.ErrorContains(t, err, "metrics did not like it")
 }
@@ -27,7 +28,7 @@ func TestPartsStopInTheReverseOrderOfTheirStart(t *testing.T) {
 func TestAPartThatEndsByItselfEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	p := &process{failed: make(chan error, 1)}
-	p.background(t.Context(), "API", func(context.Context) error { return errors.New("socket closed") })
+	p.onStop(p.background(t.Context(), "API", func(context.Context) error { return errors.New("socket closed") }))
 	err := <-p.failed
 	require.ErrorContains(t, err, "API: ended by itself")
 	require.ErrorContains(t, err, "socket closed")
@@ -38,11 +39,11 @@ func TestAPartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := &process{failed: make(chan error, 1)}
 	ended := false
-	p.background(t.Context(), "API", func(ctx context.Context) error {
+	p.onStop(p.background(t.Context(), "API", func(ctx context.Context) error {
 		<-ctx.Done()
 		ended = true
 		return errors.New("a request was cut off")
-	})
+	}))
 	require.ErrorContains(t, p.stop(), "API: a request was cut off")
 	require.True(t, ended)
 	require.Empty(t, p.failed)

@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -180,16 +181,17 @@ func TestAPortInUseIsNamedWithItsVariable(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
 	port := taken.Addr().(*net.TCPAddr).Port
-	temporalPort := serve(t, &temporal{})
 	for variable, take := range map[string]func(*config.Config){
 		"EGRESSFLEET_API_PORT":     func(c *config.Config) { c.API.Port = port },
 		"EGRESSFLEET_METRICS_PORT": func(c *config.Config) { c.Metrics.Port = port },
 	} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
-			cfg := settings(temporalPort)
+			cfg := settings(free(t))
 			take(&cfg)
-			err := worker.Run(t.Context(), cfg, worker.Options{Log: new(log), Environment: quiet()})
+			err := worker.Run(t.Context(), cfg, worker.Options{
+				Log: new(log), Environment: quiet(), DialPatience: time.Hour, // it is told before Temporal is waited for
+			})
 			require.ErrorContains(t, err, "port "+strconv.Itoa(port)+" for ")
 			require.ErrorContains(t, err, "is in use on 127.0.0.1: stop what uses it, or set "+variable+" to another port")
 		})
@@ -211,6 +213,8 @@ func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {
 	at := <-up
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.API+"/healthz"))
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.Metrics+"/metrics"))
+	require.Equal(t, http.StatusInternalServerError, get(t, "http://"+at.API+"/v1/namespaces/default/proxies/a"),
+		"the API asks Temporal, and this one knows no workflows")
 	require.Contains(t, out.String(), `msg="egressfleet is up"`)
 	require.Contains(t, out.String(), "installation=test roles=api")
 	require.Contains(t, out.String(), "EGRESSFLEET_PROT is no setting")
@@ -220,6 +224,68 @@ func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {
 		_, err := net.Dial("tcp", address)
 		require.Error(t, err, "nothing listens on %s any more", address)
 	}
+}
+
+func TestTheProcessAnswersThatItLivesWhileTemporalIsAway(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waiting, done := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	out := &signalling{when: "cannot be reached yet", do: func() { once.Do(func() { close(waiting) }) }}
+	cfg := settings(free(t))
+	cfg.API.Port = free(t)
+	go func() {
+		done <- worker.Run(ctx, cfg, worker.Options{Log: out, Environment: quiet(), DialPatience: time.Hour})
+	}()
+	select {
+	case <-waiting:
+	case err := <-done:
+		require.FailNow(t, "it does not wait", err)
+	}
+	at := "http://" + cfg.API.Address()
+	const proxy = "/v1/namespaces/default/proxies/a"
+	for request, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"GET /healthz":                       {http.StatusOK, ""},
+		"GET /readyz":                        {http.StatusServiceUnavailable, "not-ready"},
+		"GET /v1/discovery":                  {http.StatusServiceUnavailable, "discovery-unknown"},
+		"GET /v1/namespaces/default/proxies": {http.StatusServiceUnavailable, "unavailable"},
+		"GET " + proxy:                       {http.StatusServiceUnavailable, "unavailable"},
+		"PUT " + proxy:                       {http.StatusServiceUnavailable, "unavailable"},
+		"DELETE " + proxy:                    {http.StatusServiceUnavailable, "unavailable"},
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		status, retryAfter, body := ask(t, method, at+path)
+		require.Equal(t, want.status, status, request)
+		if want.kind != "" {
+			require.Contains(t, body, "urn:egressfleet:problem:"+want.kind+`"`, request)
+			require.NotEmpty(t, retryAfter, request)
+		}
+		if want.kind == "not-ready" {
+			require.Contains(t, body, "Temporal does not answer")
+		}
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// ask sends a request, with a body that PUT takes.
+func ask(t *testing.T, method, url string) (status int, retryAfter, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url,
+		strings.NewReader(`{"spec": {"provider": "local", "port": 3128}}`))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	const patience = 20 * time.Second // for what should come at once
+	resp, err := (&http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: patience}).RoundTrip(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, resp.Header.Get("Retry-After"), string(text)
 }
 
 func get(t *testing.T, url string) int {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +26,7 @@ func (h handlers) GetDiscovery(
 	if !slices.Contains(discovery.Formats(), format) {
 		return nil, &v1.FieldError{
 			Field: "format", Value: string(format),
-			Problem: fmt.Sprintf("is not one of %v", discovery.Formats()),
+			Problem: "is not one of " + formatNames(),
 		}
 	}
 	document, age, err := h.snapshot.document(format)
@@ -35,6 +34,14 @@ func (h handlers) GetDiscovery(
 		return nil, err
 	}
 	return discoveryResponse{document, age, r.Params.IfNoneMatch}, nil
+}
+
+func formatNames() string {
+	var names []string
+	for _, format := range discovery.Formats() {
+		names = append(names, string(format))
+	}
+	return strings.Join(names, ", ")
 }
 
 // discoveryResponse is a 200 or a 304, written from bytes that are already there.

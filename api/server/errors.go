@@ -62,16 +62,24 @@ func fleetProblem(c echo.Context, err error) *problem {
 			notFound, "metadata.name", c.Param("name"),
 			fmt.Sprintf("is not a Proxy of namespace %q, or is gone", c.Param("namespace")),
 		}
+	case errors.Is(err, fleet.ErrNoWorker):
+		return &problem{kind: unavailable, detail: "no worker answers; " + again(c)}
 	case errors.Is(err, fleet.ErrUnavailable):
-		return &problem{kind: unavailable, detail: "Temporal, or every worker, cannot be reached; try again"}
+		return &problem{kind: unavailable, detail: "Temporal cannot be reached; " + again(c)}
 	case errors.Is(err, context.DeadlineExceeded), c.Request().Context().Err() != nil:
-		return &problem{
-			kind:   unavailable,
-			detail: "Temporal did not answer in time; what was asked may still happen, and may be asked again",
-		}
+		return &problem{kind: unavailable, detail: "Temporal did not answer in time; " + again(c)}
 	default:
 		return nil
 	}
+}
+
+// again says what became of a request that nobody answered: a wish may have reached
+// Temporal, where a worker finds it later.
+func again(c echo.Context) string {
+	if c.Request().Method == http.MethodGet {
+		return "try again"
+	}
+	return "what was asked may stand already, and asking again is harmless"
 }
 
 // routeProblem is about what echo and the generated code refuse by themselves.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,11 +30,14 @@ const deleteReason = "asked for through the API"
 func (h handlers) ApplyProxy(
 	ctx context.Context, r openapi.ApplyProxyRequestObject,
 ) (openapi.ApplyProxyResponseObject, error) {
-	id, err := requestID(r.Params.IdempotencyKey)
-	if err != nil {
+	if err := checkKey(r.Params.IdempotencyKey); err != nil {
 		return nil, err
 	}
 	wanted, err := wantedProxy(r.Namespace, r.Name, *r.Body)
+	if err != nil {
+		return nil, err
+	}
+	id, err := requestID(r.Params.IdempotencyKey, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +145,28 @@ func proxyPath(namespace, name string) string {
 
 var printable = regexp.MustCompile(`^[\x20-\x7e]{1,128}$`)
 
-// requestID is the client's Idempotency-Key, or one that nobody else has.
-func requestID(key *string) (string, error) {
-	switch {
-	case key == nil:
-		return rand.Text(), nil
-	case !printable.MatchString(*key):
-		return "", &v1.FieldError{Field: idempotencyKey, Value: *key, Problem: "is not 1 to 128 printable ASCII characters"}
-	default:
-		return *key, nil
+func checkKey(key *string) error {
+	if key == nil || printable.MatchString(*key) {
+		return nil
 	}
+	return &v1.FieldError{Field: idempotencyKey, Value: *key, Problem: "is not 1 to 128 printable ASCII characters"}
+}
+
+// contentBytes of a hash tell apart what is sent with one key; nobody gains by a
+// collision, since the key is the client's own.
+const contentBytes = 8
+
+// requestID is the client's Idempotency-Key and a hash of what is asked with it, or
+// one that nobody else has. A key that is used again for something else must not be
+// answered with what came of the first.
+func requestID(key *string, wanted v1.Proxy) (string, error) {
+	if key == nil {
+		return rand.Text(), nil
+	}
+	content, err := json.Marshal(wanted) // sorts the labels
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.Sum256(content)
+	return *key + "-" + hex.EncodeToString(hash[:contentBytes]), nil
 }

@@ -22,13 +22,13 @@ func (h handlers) GetHealth(
 func (h handlers) GetReadiness(
 	ctx context.Context, _ openapi.GetReadinessRequestObject,
 ) (openapi.GetReadinessResponseObject, error) {
-	if !h.snapshot.loaded() {
-		return nil, &problem{kind: notReady, detail: "the list of discovery has not been loaded yet"}
-	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := h.fleet.Ready(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", &problem{kind: notReady, detail: "Temporal does not answer"}, err)
+	}
+	if !h.snapshot.loaded() {
+		return nil, &problem{kind: notReady, detail: "the list of discovery has not been loaded yet"}
 	}
 	return openapi.GetReadiness200JSONResponse{Status: openapi.Ok}, nil
 }

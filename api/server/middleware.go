@@ -11,14 +11,20 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 const (
 	problemJSON = "application/problem+json"
-	faultKey    = "egressfleet.fault" // in an echo.Context: the error that only the log tells
+	// In an echo.Context: the error that only the log tells, and the problem that the
+	// client is told.
+	faultKey   = "egressfleet.fault"
+	problemKey = "egressfleet.problem"
 )
 
-// logRequest writes one line per request: never a body, never a query.
+// logRequest writes one line per request: never a body, never a query, and of a
+// problem its kind and field, but never the value.
 func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		began := s.clock.Now()
@@ -28,12 +34,30 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			slog.String("method", cut(method, shownValue)), slog.String("route", c.Path()),
 			slog.Int("status", status), slog.Duration("duration", s.clock.Now().Sub(began)),
 		}
+		attrs = append(attrs, subject(c)...)
+		if told, refused := c.Get(problemKey).(*problem); refused {
+			attrs = append(attrs, slog.String("problem", told.kind.name))
+			if told.field != "" {
+				attrs = append(attrs, slog.String("field", cut(told.field, shownField)))
+			}
+		}
 		if fault, failed := c.Get(faultKey).(error); failed {
 			attrs = append(attrs, slog.String("error", fault.Error()))
 		}
 		s.log.LogAttrs(c.Request().Context(), levelOf(method, status), "request", attrs...)
 		return err
 	}
+}
+
+// subject is the Proxy of the path, as far as it is named as Proxies are: anything
+// else is a value like those of a body.
+func subject(c echo.Context) (attrs []slog.Attr) {
+	for _, param := range []string{"namespace", "name"} {
+		if value := c.Param(param); v1.IsName(value) {
+			attrs = append(attrs, slog.String(param, value))
+		}
+	}
+	return attrs
 }
 
 // levelOf keeps what clients and supervisors ask all the time out of the usual log.
@@ -94,6 +118,7 @@ func answerErrors(next echo.HandlerFunc) echo.HandlerFunc {
 func answer(c echo.Context, failed error) error {
 	allowHead(c.Response().Header())
 	problem := problemOf(c, failed)
+	c.Set(problemKey, problem)
 	if problem.kind.status >= http.StatusInternalServerError {
 		c.Set(faultKey, failed)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/egressfleet/egressfleet/api/server/openapi"
+	"github.com/egressfleet/egressfleet/api/server/strictjson"
 )
 
 // kind is a type of problem. Clients branch on its name: never change one.
@@ -34,7 +35,7 @@ var (
 	unsupportedMedia = kind{"unsupported-media-type", "Unsupported media type", http.StatusUnsupportedMediaType}
 	invalidField     = kind{"invalid-field", "Invalid value", http.StatusUnprocessableEntity}
 	internalFault    = kind{"internal", "Internal error", http.StatusInternalServerError}
-	unavailable      = kind{"unavailable", "Temporal is unavailable", http.StatusServiceUnavailable}
+	unavailable      = kind{"unavailable", "The fleet is unavailable", http.StatusServiceUnavailable}
 	notReady         = kind{"not-ready", "Not ready", http.StatusServiceUnavailable}
 	discoveryUnknown = kind{"discovery-unknown", "Discovery is unknown", http.StatusServiceUnavailable}
 )
@@ -60,8 +61,11 @@ type problem struct {
 func (p *problem) Error() string { return p.kind.name + ": " + p.sentence() }
 
 func (p *problem) sentence() string {
-	if p.field == "" {
+	switch {
+	case p.field == "":
 		return p.detail
+	case p.value == strictjson.Hidden:
+		return cut(p.field, shownField) + " " + p.detail
 	}
 	return fmt.Sprintf("%s: %q %s", cut(p.field, shownField), cut(p.value, shownValue), p.detail)
 }

@@ -93,9 +93,37 @@ func TestARequestIsNamedByItsKeyOrByANameOfItsOwn(t *testing.T) {
 	s.ask(t, "PUT", proxyA, minimal)
 	s.ask(t, "PUT", proxyA, minimal)
 	require.Len(t, s.fleet.ids, 4)
-	require.Equal(t, []string{"deploy 42", longest}, s.fleet.ids[:2])
+	require.Regexp(t, `^deploy 42-[0-9a-f]{16}$`, s.fleet.ids[0])
+	require.Regexp(t, `^~{128}-[0-9a-f]{16}$`, s.fleet.ids[1])
 	require.Regexp(t, `^[A-Z2-7]{26}$`, s.fleet.ids[2])
 	require.NotEqual(t, s.fleet.ids[2], s.fleet.ids[3])
+}
+
+func TestAKeyNamesARequestTogetherWithWhatItAsksFor(t *testing.T) {
+	t.Parallel()
+	const first = `{"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"provider": "local", "port": 3128}}`
+	for name, again := range map[string]struct {
+		target, body string
+		repeated     bool
+	}{
+		"the same body": {proxyA, first, true},
+		"the same in another writing": {proxyA, `{"spec": {"port": 3128, "provider": "local"},
+			"metadata": {"name": "a", "labels": {"b": "2", "a": "1"}}}`, true},
+		"another port":      {proxyA, strings.Replace(first, "3128", "3129", 1), false},
+		"another label":     {proxyA, strings.Replace(first, `"2"`, `"3"`, 1), false},
+		"another name":      {"/v1/namespaces/default/proxies/b", first, false},
+		"another namespace": {"/v1/namespaces/other/proxies/a", first, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage()
+			s.ask(t, "PUT", proxyA, first, "Idempotency-Key", "k")
+			answer := s.ask(t, "PUT", again.target, again.body, "Idempotency-Key", "k")
+			require.Less(t, answer.Code, 300, answer.Body)
+			require.Len(t, s.fleet.ids, 2)
+			require.Equal(t, again.repeated, s.fleet.ids[0] == s.fleet.ids[1], s.fleet.ids)
+		})
+	}
 }
 
 func TestADeleteSaysWhereItCameFrom(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // sentinel is a secret in a cloud-init, and in base64. Neither may come out again.
@@ -92,6 +93,20 @@ func TestTheLogNamesTheRouteAndNotTheValues(t *testing.T) {
 	require.NotContains(t, s.log.String(), "s3cret")
 	s.ask(t, "GET", proxyA, "")
 	require.Contains(t, s.log.String(), `"level":"DEBUG","msg":"request","method":"GET"`)
+}
+
+func TestTheLogSaysWhichProxyAndWhatWasWrong(t *testing.T) {
+	t.Parallel()
+	s := newStage(running("default", "a", "203.0.113.7"))
+	s.ask(t, "PUT", proxyA, `{"spec": {"provider": "S3cret", "port": 1}}`)
+	require.Contains(t, s.log.String(), `"status":422,"duration":0,"namespace":"default","name":"a",`+
+		`"problem":"invalid-field","field":"spec.provider"}`)
+	s.ask(t, "GET", "/v1/namespaces/other/proxies/S3cret", "")
+	require.Contains(t, s.log.String(), `"namespace":"other","problem":"invalid-field","field":"metadata.name"}`)
+	require.NotContains(t, s.log.String(), "S3cret")
+	s.fleet.fail = fleet.ErrNoWorker
+	s.ask(t, "GET", proxyA, "")
+	require.Contains(t, s.log.String(), `"name":"a","problem":"unavailable","error":"`)
 }
 
 func TestAPanicIsLoggedAndTheNextRequestIsServed(t *testing.T) {

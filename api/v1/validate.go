@@ -58,6 +58,9 @@ func (s ProxySpec) Validate() error {
 	if err := name("spec.provider", s.Provider); err != nil {
 		return err
 	}
+	if s.Port == 0 {
+		return &FieldError{"spec.port", "0", "is required: 1 to 65535"}
+	}
 	if s.Port < 1 || s.Port > maxPort {
 		return &FieldError{"spec.port", fmt.Sprint(s.Port), "is not within 1 to 65535"}
 	}
@@ -93,12 +96,14 @@ func ValidateLabels(labels map[string]string) error {
 }
 
 func name(field, value string) error {
-	if IsName(value) {
+	const form = "a DNS label: 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+	switch {
+	case IsName(value):
 		return nil
-	}
-	return &FieldError{
-		field, show(value),
-		"is not a DNS label: 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",
+	case value == "":
+		return &FieldError{field, "", "is required: " + form}
+	default:
+		return &FieldError{field, show(value), "is not " + form}
 	}
 }
 

@@ -135,6 +135,15 @@ func TestASpecIsRefusedAndTheFieldNamed(t *testing.T) {
 	}
 }
 
+func TestWhatIsMissingIsCalledRequired(t *testing.T) {
+	t.Parallel()
+	const label = "is required: a DNS label: 1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+	require.EqualError(t, v1.ProxySpec{Port: 1}.Validate(), `spec.provider: "" `+label)
+	require.EqualError(t, v1.ProxySpec{Provider: "local"}.Validate(), `spec.port: "0" is required: 1 to 65535`)
+	require.EqualError(t, v1.Metadata{Name: "a"}.Validate(), `metadata.namespace: "" `+label)
+	require.EqualError(t, v1.Metadata{Namespace: "a"}.Validate(), `metadata.name: "" `+label)
+}
+
 func secret(name, key string) *v1.SecretRef { return &v1.SecretRef{Name: name, Key: key} }
 
 func long(n int) string { return strings.Repeat("x", n) }

@@ -71,6 +71,7 @@ func (p *Provider) taken(ctx context.Context, except string) (map[netip.AddrPort
 
 // bind tries one candidate after the other and puts the address into the record.
 func (p *Provider) bind(ctx context.Context, r *record, taken map[netip.AddrPort]int) (*os.File, error) {
+	var busy busyPort
 	for address := range p.wishes(*r) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -81,7 +82,11 @@ func (p *Provider) bind(ctx context.Context, r *record, taken map[netip.AddrPort
 		}
 		listener, err := p.machine.listen(ctx, at)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
+			busy.tried, busy.last = busy.tried+1, err
+			if busy.tried != suspicious || !p.takenEverywhere(ctx, at.Port(), &busy) {
+				continue
+			}
+			break
 		}
 		if err != nil {
 			return nil, explainBind(at, err)
@@ -89,7 +94,31 @@ func (p *Provider) bind(ctx context.Context, r *record, taken map[netip.AddrPort
 		r.Address = address
 		return listener, nil
 	}
-	return nil, p.full(r.Port)
+	return nil, p.full(r.Port, busy)
+}
+
+// busyPort is what a search has met: candidates that somebody else listens on.
+type busyPort struct {
+	tried int
+	last  error // of the last of them; nil: none was tried
+	every bool  // the port is taken outside the range, too
+}
+
+// suspicious is after how many busy candidates the search asks whether any is free.
+const suspicious = 16
+
+// aside is an address that no instance has with the usual ranges.
+var aside = netip.MustParseAddr("127.255.255.254")
+
+// takenEverywhere reports whether a port is taken on an address that is nobody's:
+// then something listens on the wildcard, and no candidate can be free.
+func (p *Provider) takenEverywhere(ctx context.Context, port uint16, busy *busyPort) bool {
+	listener, err := p.machine.listen(ctx, netip.AddrPortFrom(aside, port))
+	if err == nil {
+		_ = listener.Close()
+	}
+	busy.every = errors.Is(err, syscall.EADDRINUSE)
+	return busy.every
 }
 
 // wishes yields the address that the record already had, then the candidates.
@@ -102,13 +131,25 @@ func (p *Provider) wishes(r record) iter.Seq[netip.Addr] {
 	}
 }
 
-func (p *Provider) full(port int) error {
-	if p.addresses.single() {
+// full says what was in the way; the last error names address and port.
+func (p *Provider) full(port int, busy busyPort) error {
+	switch {
+	case p.addresses.single() && busy.last != nil:
+		return quota("address %s port %d is taken, and addressRange %s gives all instances this one address: %w",
+			p.addresses.prefix.Addr(), port, p.addresses.prefix, busy.last)
+	case p.addresses.single():
 		return quota("address %s port %d is taken, and addressRange %s gives all instances this one address",
 			p.addresses.prefix.Addr(), port, p.addresses.prefix)
+	case busy.every:
+		return quota("addressRange: %s has no address free for port %d: %d were tried, the last one: %w; "+
+			"something may listen on every address (0.0.0.0:%d)", p.addresses.prefix, port, busy.tried, busy.last, port)
+	case busy.last != nil:
+		return quota("addressRange: %s has no address free for port %d: %d were tried, the last one: %w",
+			p.addresses.prefix, port, min(p.addresses.capacity(), maxCandidates), busy.last)
+	default:
+		return quota("addressRange: %s has no address free for port %d: %d were tried",
+			p.addresses.prefix, port, min(p.addresses.capacity(), maxCandidates))
 	}
-	return quota("addressRange: %s has no address free for port %d: %d were tried",
-		p.addresses.prefix, port, min(p.addresses.capacity(), maxCandidates))
 }
 
 // explainBind says what to change where the machine refuses an address for good.

@@ -13,15 +13,19 @@ import (
 	"github.com/egressfleet/egressfleet/providers"
 )
 
-// faulty is a machine that refuses to bind, and has no process.
+// faulty is a machine that refuses to bind below an address, and has no process.
 type faulty struct {
 	machine
 	listenErr error
+	only      netip.Prefix // where it refuses; unset: everywhere
 	listens   []netip.AddrPort
 }
 
 func (f *faulty) listen(_ context.Context, at netip.AddrPort) (*os.File, error) {
 	f.listens = append(f.listens, at)
+	if f.only.IsValid() && !f.only.Contains(at.Addr()) {
+		return os.Open(os.DevNull)
+	}
 	return nil, &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", f.listenErr)}
 }
 
@@ -47,10 +51,15 @@ func TestCreateThatCannotBindLeavesNothing(t *testing.T) {
 		says      string
 		listens   int
 	}{
-		"a privileged port":         {syscall.EACCES, linuxRange, providers.ErrPermanent, "spec.port: 80", 1},
-		"a machine with 127.0.0.1":  {syscall.EADDRNOTAVAIL, linuxRange, providers.ErrPermanent, "set it to 127.0.0.1/32", 1},
-		"a busy range is bounded":   {syscall.EADDRINUSE, linuxRange, providers.ErrQuotaExceeded, "4096 were", maxCandidates},
-		"a busy port":               {syscall.EADDRINUSE, otherRange, providers.ErrQuotaExceeded, "127.0.0.1 port 80", 1},
+		"a privileged port":        {syscall.EACCES, linuxRange, providers.ErrPermanent, "spec.port: 80", 1},
+		"a machine with 127.0.0.1": {syscall.EADDRNOTAVAIL, linuxRange, providers.ErrPermanent, "set it to 127.0.0.1/32", 1},
+		"a busy port":              {syscall.EADDRINUSE, otherRange, providers.ErrQuotaExceeded, "127.0.0.1 port 80", 1},
+		"the error of a busy port": {syscall.EADDRINUSE, otherRange, providers.ErrQuotaExceeded, "already in use", 1},
+		"a port taken everywhere is soon given up": {
+			syscall.EADDRINUSE, linuxRange, providers.ErrQuotaExceeded,
+			"16 were tried, the last one: listen: bind: address already in use; " +
+				"something may listen on every address (0.0.0.0:80)", 17,
+		},
 		"no descriptors to be had":  {syscall.EMFILE, linuxRange, providers.ErrQuotaExceeded, "too many", 1},
 		"something nobody expected": {syscall.EPROTO, linuxRange, providers.ErrTransient, "protocol error", 1},
 	} {
@@ -68,6 +77,17 @@ func TestCreateThatCannotBindLeavesNothing(t *testing.T) {
 			require.Empty(t, names)
 		})
 	}
+}
+
+func TestABusyRangeIsSearchedWhereThePortIsFreeElsewhere(t *testing.T) {
+	t.Parallel()
+	p, f := newFaulty(t, syscall.EADDRINUSE, linuxRange)
+	f.only = netip.MustParsePrefix(linuxRange)
+	_, err := p.Create(t.Context(), providers.CreateRequest{Name: "proxy-a", UID: "u", Installation: "test", Port: 80})
+	require.ErrorIs(t, err, providers.ErrQuotaExceeded)
+	require.ErrorContains(t, err, "4096 were tried, the last one: listen: bind: address already in use")
+	require.NotContains(t, err.Error(), "every address")
+	require.Len(t, f.listens, maxCandidates+1)
 }
 
 func TestCheckSaysWhatAnAdministratorWouldDo(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/egressfleet/egressfleet/providers"
@@ -61,7 +63,21 @@ func decode[C any](block json.RawMessage) (C, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(block))
 	decoder.DisallowUnknownFields()
-	return cfg, explain(decoder.Decode(&cfg))
+	err := decoder.Decode(&cfg)
+	if key, ok := unknownKey(err); ok {
+		return cfg, fmt.Errorf("unknown key %q%s", key, instead(reflect.TypeFor[C](), block, key))
+	}
+	return cfg, explain(err)
+}
+
+// unknownKey is the one that a strict decoder does not know.
+func unknownKey(err error) (string, bool) {
+	if err == nil {
+		return "", false
+	}
+	quoted, is := strings.CutPrefix(err.Error(), "json: unknown field ")
+	key, err := strconv.Unquote(quoted)
+	return key, is && err == nil
 }
 
 // explain says which key of a block is wrong, in the words of the file. It never
@@ -73,12 +89,6 @@ func explain(err error) error {
 			return fmt.Errorf("is a %s, want a mapping", kind)
 		}
 		return fmt.Errorf("%s: is a %s, want %s", wrong.Field, kind, wrong.Type)
-	}
-	if err == nil {
-		return nil
-	}
-	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown key %s", key)
 	}
 	return err
 }

@@ -89,10 +89,12 @@ func TestBuildRefuses(t *testing.T) {
 			`providers[0].type: "gpc" is not a provider type; known types: broken, mem`,
 		},
 		"an unknown key of a block": {
-			"providers: [{name: a, type: mem, mem: {sise: 3}}]", `providers[0]: provider "a": mem: unknown key "sise"`,
+			"providers: [{name: a, type: mem, mem: {sise: 3}}]",
+			`providers[0]: provider "a": mem: unknown key "sise", want size, token, nested`,
 		},
 		"an unknown key deep in a block": {
-			"providers: [{name: a, type: mem, mem: {nested: {zone: x}}}]", `provider "a": mem: unknown key "zone"`,
+			"providers: [{name: a, type: mem, mem: {nested: {zone: x}}}]",
+			`provider "a": mem: unknown key "zone" in nested, want zones`,
 		},
 		"a word in the place of a number": {
 			"providers: [{name: a, type: mem, mem: {size: " + secret + "}}]", `mem: size: is a string, want int`,

@@ -134,6 +134,14 @@ func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1
 	return r.Proxy, err
 }
 
+// Retry tries again now what a proxy waits for. Errors: ErrNotFound, ErrUnavailable.
+func (c *Client) Retry(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	r, err := c.tell(ctx, proxy.WorkflowID(namespace, name), proxy.UpdateRetry, proxy.Why{Reason: reason})
+	return r.Proxy, err
+}
+
 // Get returns a living proxy. It reads primary storage, so it is never behind, and
 // needs no worker. Errors: ErrNotFound, also for one that is gone; ErrUnavailable.
 func (c *Client) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {

@@ -65,7 +65,7 @@ func shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
 	id := info.GetExecution().GetWorkflowId()
 	memo, ok := info.GetMemo().GetFields()[proxy.MemoProxy]
 	if !ok {
-		return v1.Proxy{}, fmt.Errorf("%w: %s: %w", ErrUnavailable, id, errNotTaken)
+		return v1.Proxy{}, fmt.Errorf("%w: %s: %w", ErrNoWorker, id, errNotTaken)
 	}
 	var p v1.Proxy
 	if err := converter.GetDefaultDataConverter().FromPayload(memo, &p); err != nil {

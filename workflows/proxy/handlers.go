@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -169,6 +170,7 @@ func (e *entity) once(ctx workflow.Context, effect func()) Receipt {
 // wake asks for a round; it also releases the latch, which is only a wait.
 func (e *entity) wake(ctx workflow.Context, reason, detail string) {
 	e.woken, e.dirty = true, true
+	e.state.Status.NextAttemptAt = time.Time{} // it is now
 	e.note(ctx, reason, "", detail)
 }
 

@@ -84,7 +84,7 @@ type Health struct {
 // HealthStatus Always `ok`; anything else is a problem document.
 type HealthStatus string
 
-// HealthCheck How the proxy is probed and what bad health leads to.
+// HealthCheck How the proxy is probed and what bad health leads to. Accepted and kept, and not acted on yet.
 type HealthCheck = v1.HealthCheck
 
 // Labels Labels as Kubernetes has them: a key is up to 63 characters, with an optional DNS name and a `/`
@@ -218,8 +218,10 @@ type GetDiscoveryParams struct {
 
 // ApplyProxyParams defines parameters for ApplyProxy.
 type ApplyProxyParams struct {
-	// IdempotencyKey Names this request: sent again with the same key, it takes effect once. 1 to 128 printable
-	// ASCII characters. Without one, every request counts for itself.
+	// IdempotencyKey Names this request together with the Proxy and what the body asks for: the same once more, with
+	// the same key, takes effect once. With another body or for another Proxy, a key that was used
+	// before is a request of its own. 1 to 128 printable ASCII characters. Without one, every request
+	// counts for itself.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 

@@ -56,8 +56,12 @@ func malformed(problem string) *strictjson.Error {
 }
 
 func unknown(field, value string) *strictjson.Error {
+	there := "text, number, big, switch, inner, maybe, list, time, secret, gone"
+	if strings.HasPrefix(field, "inner.") {
+		there = "word, words"
+	}
 	return &strictjson.Error{
-		Kind: strictjson.Unknown, Field: field, Value: value, Problem: "is not a field of this object",
+		Kind: strictjson.Unknown, Field: field, Value: value, Problem: "is not a field; there are " + there,
 	}
 }
 

@@ -26,8 +26,7 @@ func membersOf(t reflect.Type) func(name string) (reflect.Type, bool) {
 	}
 	members := map[string]reflect.Type{}
 	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" {
+		if name := memberName(field); name != "" {
 			members[name] = field.Type
 		}
 	}
@@ -35,6 +34,25 @@ func membersOf(t reflect.Type) func(name string) (reflect.Type, bool) {
 		member, known := members[name]
 		return member, known
 	}
+}
+
+// memberNames lists the members of a struct in its order.
+func memberNames(t reflect.Type) (names []string) {
+	for _, field := range reflect.VisibleFields(t) {
+		if name := memberName(field); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// memberName is what JSON calls a field; empty when it does not know it.
+func memberName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	if name == "-" {
+		return ""
+	}
+	return name
 }
 
 // element returns what a map or slice holds; nil holds anything.

@@ -66,7 +66,10 @@ func (w *walker) object(path string, t reflect.Type) (any, error) {
 		case seen[key]:
 			return nil, &Error{Duplicate, at, w.next(at, known && member != nil), "is there twice"}
 		case !known:
-			return nil, &Error{Unknown, w.unknown(path, key), w.next(at, false), "is not a field of this object"}
+			return nil, &Error{
+				Unknown, w.unknown(path, key), w.next(at, false),
+				"is not a field; there are " + strings.Join(memberNames(t), ", "),
+			}
 		}
 		seen[key] = true
 		ignored := w.rules.ignored(at)

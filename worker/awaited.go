@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/egressfleet/egressfleet/api/server"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+var errNotConnected = fmt.Errorf("%w: this process has not reached Temporal yet", fleet.ErrUnavailable)
+
+// awaitedFleet is a fleet that the API is given before Temporal is reached. Until it
+// is there, every call is answered that the fleet is unavailable.
+type awaitedFleet struct {
+	there  chan struct{} // closed once client is set
+	client *fleet.Client // read only after that
+}
+
+var _ server.Fleet = (*awaitedFleet)(nil)
+
+func newAwaitedFleet() *awaitedFleet { return &awaitedFleet{there: make(chan struct{})} }
+
+// arrive is called once.
+func (a *awaitedFleet) arrive(client *fleet.Client) {
+	a.client = client
+	close(a.there)
+}
+
+func (a *awaitedFleet) get() (*fleet.Client, error) {
+	select {
+	case <-a.there:
+		return a.client, nil
+	default:
+		return nil, errNotConnected
+	}
+}
+
+func (a *awaitedFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+	f, err := a.get()
+	if err != nil {
+		return v1.Proxy{}, false, err
+	}
+	return f.Apply(ctx, p, requestID)
+}
+
+func (a *awaitedFleet) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {
+	f, err := a.get()
+	if err != nil {
+		return v1.Proxy{}, err
+	}
+	return f.Get(ctx, namespace, name)
+}
+
+func (a *awaitedFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	f, err := a.get()
+	if err != nil {
+		return v1.Proxy{}, err
+	}
+	return f.Delete(ctx, namespace, name, reason)
+}
+
+// List of every namespace is what discovery asks. It waits for the fleet, so that the
+// first list is there at once and not a period later.
+func (a *awaitedFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {
+	if namespace == "" {
+		select {
+		case <-a.there:
+		case <-ctx.Done():
+		}
+	}
+	f, err := a.get()
+	if err != nil {
+		return nil, err
+	}
+	return f.List(ctx, namespace)
+}
+
+func (a *awaitedFleet) Ready(ctx context.Context) error {
+	f, err := a.get()
+	if err != nil {
+		return err
+	}
+	return f.Ready(ctx)
+}
