@@ -66,8 +66,8 @@ func lockHome(dir string) (*devHome, error) {
 			config.EnvDevDir, dir, holder(f))
 	case err == nil && !sameFile(f, path): // another run removed it while this one opened it
 		err = fmt.Errorf("%s: %q is being removed by another \"starter dev clean\"", config.EnvDevDir, dir)
-	case err == nil:
-		err = h.sign()
+	case err == nil: // the database below holds what proxies were given
+		err = errors.Join(os.Chmod(dir, homeMode), h.sign())
 	}
 	if err != nil {
 		h.close()

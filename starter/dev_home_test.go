@@ -123,3 +123,15 @@ func TestCleanTouchesNothingThatNoRunHasMade(t *testing.T) {
 	require.FileExists(t, filepath.Join(outside, "thesis.txt"))
 	require.NoFileExists(t, filepath.Join(dir, logDir))
 }
+
+func TestADirectoryThatOthersCouldReadIsClosedToThem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	home, err := openHome(dir)
+	require.NoError(t, err)
+	defer home.close()
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}

@@ -23,6 +23,9 @@ const pageSize = 1000
 // namespace and name. It reads Visibility, which lags by a moment. One that no
 // worker has taken up is left out, unless this client started it.
 func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {
+	if namespace != "" && !v1.IsName(namespace) {
+		return nil, &v1.FieldError{Field: "metadata.namespace", Value: namespace, Problem: "is not a DNS label"}
+	}
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
 		proxy.WorkflowType, proxy.IDPrefix(namespace))
 	var all []v1.Proxy
