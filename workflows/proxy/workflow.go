@@ -155,13 +155,17 @@ func (e *entity) outgrown(ctx workflow.Context) bool {
 		workflow.Now(ctx).Sub(info.WorkflowStartTime) > maxRunAge
 }
 
-// drain takes the mail and lets running handlers finish before the run closes. The
-// condition that ends it took the mail last, so nothing arrives in between.
+// drain takes the mail and lets running handlers finish before the run closes, and
+// shows what they did: their callers are answered with it. The condition that ends it
+// took the mail last, so nothing arrives in between.
 func (e *entity) drain(ctx workflow.Context) {
 	_ = workflow.Await(ctx, func() bool {
 		e.takeMail()
 		return workflow.AllHandlersFinished(ctx)
 	})
+	if e.dirty {
+		e.publish(ctx)
+	}
 }
 
 // carry is the input of the next run. The UID goes along because an adopted one is
