@@ -5,12 +5,15 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/workflows/installation"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
@@ -211,4 +215,55 @@ func TestSearchAttributesThatCannotBeEnsuredNameTheCommand(t *testing.T) {
 	err := l.EnsureSearchAttributes(t.Context(), "no-such-namespace")
 	require.ErrorContains(t, err, "temporal operator search-attribute create --namespace no-such-namespace "+
 		"--name ProxyPhase --type Keyword")
+}
+
+// Field report 56.
+func TestADeleteIsLeftWithAWorkflowThatABadReleaseHasWedged(t *testing.T) {
+	l := newLab(t, quick())
+	bad := worker.New(l.temporal, l.queue, worker.Options{})
+	bad.RegisterWorkflowWithOptions(func(workflow.Context, proxy.Input) error {
+		panic("a bad release")
+	}, workflow.RegisterOptions{Name: proxy.WorkflowType})
+	require.NoError(t, bad.Start())
+	stop := sync.OnceFunc(bad.Stop)
+	t.Cleanup(stop)
+	_, err := l.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: l.id(), TaskQueue: l.queue},
+		proxy.WorkflowType, proxy.Input{Spec: spec})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return l.describe().GetPendingWorkflowTask().GetAttempt() > 1
+	}, soon, tick, "its tasks fail")
+	_, err = l.Delete(t.Context(), "default", l.name, "get rid of it")
+	require.NoError(t, err)
+	stop()
+	l.work()
+	l.closed()
+}
+
+func TestWhatCannotBeShownHidesNothing(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	odd := "odd-" + l.name
+	_, err := l.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: proxy.WorkflowID("default", odd), TaskQueue: "nobody-" + l.queue, Memo: map[string]any{proxy.MemoProxy: "no proxy"},
+	}, proxy.WorkflowType, proxy.Input{Spec: spec})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		page, err := l.temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+			Query: "WorkflowId = '" + proxy.WorkflowID("default", odd) + "'",
+		})
+		return err == nil && len(page.GetExecutions()) == 1
+	}, soon, tick)
+	all, err := l.List(t.Context(), "default")
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, p := range all {
+		names[p.Metadata.Name] = true
+	}
+	require.True(t, names[l.name])
+	require.False(t, names[odd])
+	_, err = l.Get(t.Context(), "default", odd)
+	require.ErrorContains(t, err, "memo", "and the one asked for says why")
+	require.NoError(t, l.temporal.TerminateWorkflow(t.Context(), proxy.WorkflowID("default", odd), "", "test"))
+	l.deleted()
 }
