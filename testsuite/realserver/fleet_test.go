@@ -245,7 +245,8 @@ func TestWhatCannotBeShownHidesNothing(t *testing.T) {
 	l.born()
 	odd := "odd-" + l.name
 	_, err := l.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: proxy.WorkflowID("default", odd), TaskQueue: "nobody-" + l.queue, Memo: map[string]any{proxy.MemoProxy: "no proxy"},
+		ID: proxy.WorkflowID("default", odd), TaskQueue: "nobody-" + l.queue,
+		Memo: map[string]any{proxy.MemoProxy: "no proxy"},
 	}, proxy.WorkflowType, proxy.Input{Spec: spec})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
