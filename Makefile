@@ -13,7 +13,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
 .PHONY: help run clean-dev test test-race lint verify build generate clean \
-	vet format generated tidy layers clean-tree tool-temporal tool-lint
+	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
 	bin/workflowcheck -config tools/lint/workflowcheck.yaml ./workflows/...
 
-verify: vet format generated tidy layers clean-tree ## what must hold before a commit; a dirty tree fails
+verify: vet format generated tidy layers ledger clean-tree ## what must hold before a commit; a dirty tree fails
 
 build: ## bin/worker and bin/starter
 	@mkdir -p bin
@@ -67,6 +67,9 @@ tidy:
 
 layers:
 	go test -count=1 ./testsuite/layers
+
+ledger: ## every rule of the provider contract has its proof: docs/contract-ledger.md
+	go run ./tools/ledger
 
 clean-tree:
 	@test -z "$$(git status --porcelain)" || { echo "the tree is dirty:" >&2; git status --short >&2; exit 1; }
