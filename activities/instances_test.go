@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	sdktest "go.temporal.io/sdk/testsuite"
 
@@ -276,4 +277,29 @@ func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 	_, err := run[activities.Answer](b, b.act.FindInstance, activities.OwnRef{Provider: "fake", UID: "u1"})
 	require.Equal(t, providers.ErrTransient, activities.ErrorClass(err))
 	require.ErrorContains(t, err, "zone b")
+}
+
+// A provider that is told to stop can still say why it could not go on; a bare timeout
+// of its attempt could not.
+func TestEveryCallHasADeadlineWithinItsAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	within := map[string]bool{}
+	for _, op := range []string{providers.OpCreate, providers.OpGet, providers.OpList, providers.OpDelete} {
+		b.backend.Before(op, func(ctx context.Context) error {
+			deadline, ok := ctx.Deadline()
+			within[op] = ok && deadline.Before(activity.GetInfo(ctx).Deadline)
+			return nil
+		})
+	}
+	ref := b.created()
+	_, err := run[activities.Answer](b, b.act.GetInstance, ref)
+	require.NoError(t, err)
+	_, err = run[activities.Answer](b, b.act.FindInstance, activities.OwnRef{Provider: "fake", UID: "u1"})
+	require.NoError(t, err)
+	_, err = run[any](b, b.act.DeleteInstance, ref)
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{
+		providers.OpCreate: true, providers.OpGet: true, providers.OpList: true, providers.OpDelete: true,
+	}, within)
 }
