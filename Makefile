@@ -12,7 +12,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race lint verify build generate clean \
+.PHONY: help run clean-dev test test-race contract lint verify build generate clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -29,6 +29,9 @@ test: tool-temporal build ## unit, workflow, conformance, replay, layer and end-
 
 test-race: tool-temporal ## the packages that are called concurrently, under the race detector
 	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(RACY)
+
+contract: ## the conformance suite over every provider and every mutant
+	@go run ./tools/contract
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
