@@ -108,6 +108,7 @@ func (w *world) start() {
 	w.t.Helper()
 	w.log = &bytes.Buffer{}
 	w.worker = exec.Command(filepath.Join(bin, "worker"), "--config", filepath.Join(w.dir, "worker.yaml"))
+	w.worker.Dir = w.dir // where a sample keeps its instances
 	w.worker.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address)
 	w.worker.Stdout, w.worker.Stderr = w.log, w.log
 	require.NoError(w.t, w.worker.Start())

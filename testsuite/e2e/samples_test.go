@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers/all"
+	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/guides"
+)
+
+// backends start what the sample of a type speaks to, and return the sample with the
+// places in it that only this machine has. Every type has one.
+var backends = map[string]func(w *world, sample string) string{
+	"local": func(_ *world, sample string) string { return sample },
+}
+
+func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {
+	t.Parallel()
+	root, err := devserver.Root()
+	require.NoError(t, err)
+	for _, f := range all.Factories() {
+		t.Run(f.Type(), func(t *testing.T) {
+			t.Parallel()
+			start := backends[f.Type()]
+			require.NotNil(t, start, "there is nothing that the sample of the type %q could run on: add it to backends", f.Type())
+			w := newWorld(t)
+			sample, err := os.ReadFile(guides.Sample(root, f.Type(), guides.SampleProviders))
+			require.NoError(t, err)
+			w.write("providers.yaml", start(w, string(sample)))
+			w.start()
+			w.starter("apply", "-f", guides.Sample(root, f.Type(), guides.SampleProxy))
+			var proxies []v1.Proxy
+			require.Eventually(t, func() bool { proxies = w.list(); return len(proxies) == 1 }, soon, tick)
+			w.running(proxies[0].Metadata.Name)
+			w.deleteAll()
+		})
+	}
+}
+
+// starter runs the command line against this world.
+func (w *world) starter(args ...string) {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), filepath.Join(bin, "starter"), args...)
+	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address)
+	out, err := cmd.CombinedOutput()
+	require.NoError(w.t, err, "%s", out)
+}
