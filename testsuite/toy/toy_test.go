@@ -1,0 +1,133 @@
+package toy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/registry"
+	"github.com/egressfleet/egressfleet/testsuite/providertest"
+)
+
+const installation = "test"
+
+// factory is the line that providers/all would have.
+func factory() registry.Factory {
+	return registry.NewFactory(Type, func(ctx context.Context, env registry.Env, cfg Config) (*Provider, error) {
+		return New(ctx, env.Name, env.Installation, cfg)
+	})
+}
+
+func build(t *testing.T, dir string) *Provider {
+	t.Helper()
+	block, err := json.Marshal(Config{Dir: dir})
+	require.NoError(t, err)
+	p, err := factory().Build(t.Context(), registry.Env{Name: "here", Installation: installation}, block)
+	require.NoError(t, err)
+	return p.(*Provider)
+}
+
+// stalls lets a provider's calls wait at the seam for as long as a test wants.
+var stalls sync.Map
+
+func stall(_ *testing.T, p providers.Provider) (release func()) {
+	stalls.Store(p.(*Provider).dir, true)
+	return func() { stalls.Delete(p.(*Provider).dir) }
+}
+
+func openUnlessStalled(ctx context.Context, dir string) (*os.Root, error) {
+	if _, stalled := stalls.Load(dir); stalled {
+		<-ctx.Done()
+	}
+	return open(ctx, dir)
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	providertest.Suite{
+		Installation: installation,
+		Name:         "here",
+		Checker:      true,
+		Inventory:    true,
+		New: func(t *testing.T) providers.Provider {
+			p := build(t, t.TempDir())
+			p.open = openUnlessStalled
+			return p
+		},
+		Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
+			return build(t, p.(*Provider).dir)
+		},
+		Plant:     plant,
+		Break:     unmount,
+		Stall:     stall,
+		Leftovers: leftovers,
+	}.Run(t)
+}
+
+// plant makes links that Create did not make: one of nobody, one of another installation.
+func plant(t *testing.T, p providers.Provider) []string {
+	t.Helper()
+	dir := p.(*Provider).dir
+	foreign := providers.CreateRequest{Name: "foreign", UID: "u", Installation: "elsewhere"}
+	text, err := newRecord(idPrefix+foreign.Name, foreign)
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(text, filepath.Join(dir, foreign.Name)))
+	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "bare")))
+	return []string{idPrefix + foreign.Name, idPrefix + "bare"}
+}
+
+// unmount takes the folder away, as a disk that fails does.
+func unmount(t *testing.T, p providers.Provider) (mount func()) {
+	t.Helper()
+	dir := p.(*Provider).dir
+	require.NoError(t, os.Rename(dir, dir+"-aside"))
+	return func() { require.NoError(t, os.Rename(dir+"-aside", dir)) }
+}
+
+// leftovers looks past the provider, at the folder itself.
+func leftovers(t *testing.T, p providers.Provider, uid string) []string {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(p.(*Provider).dir, providers.NameFromUID(uid)+"*"))
+	require.NoError(t, err)
+	return left
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		want providers.Class
+	}{
+		"a link that is not in its folder": {fault{providers.ErrNotFound, fs.ErrNotExist}, providers.ErrNotFound},
+		"a folder that is not there":       {fs.ErrNotExist, providers.ErrTransient},
+		"a full disk":                      {&fs.PathError{Err: syscall.ENOSPC}, providers.ErrQuotaExceeded},
+		"a full quota":                     {&fs.PathError{Err: syscall.EDQUOT}, providers.ErrQuotaExceeded},
+		"a record too long for a link":     {&fs.PathError{Err: syscall.ENAMETOOLONG}, providers.ErrPermanent},
+		"a malformed ID":                   {permanent("providerID: %q", "x"), providers.ErrPermanent},
+		"no error of a file system at all": {errors.New("odd"), providers.ErrTransient},
+	} {
+		require.Equal(t, c.want, classify(c.err), name)
+	}
+}
+
+func TestAProvidersFileIsTaken(t *testing.T) {
+	t.Parallel()
+	entries, err := registry.LoadFile("testdata/providers.yaml")
+	require.NoError(t, err)
+	set, err := registry.Build(t.Context(), registry.Options{
+		Installation: installation, Entries: entries, Factories: []registry.Factory{factory()},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"here"}, set.Names())
+	_, err = factory().Build(t.Context(), registry.Env{Name: "here"}, nil)
+	require.ErrorContains(t, err, `dir: "" must name a folder`)
+}
