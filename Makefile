@@ -5,7 +5,8 @@ TOOL     := go run ./tools/build
 MODULES  := . tools/temporal tools/lint tools/openapi
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
-RACY     := ./providers/... ./workflows/... ./activities/... ./testsuite/fake/... ./testsuite/providertest/...
+RACY     := ./providers/... ./workflows/... ./activities/... ./testsuite/fake/... ./testsuite/providertest/... \
+	./testsuite/toy/...
 # The longest package starts a Temporal server and real proxies.
 TIMEOUT  := 15m
 # A revision is stamped where git can tell it.
@@ -45,7 +46,7 @@ build: ## bin/worker and bin/starter
 	@go build -trimpath -buildvcs=$(STAMP) -o bin/worker ./worker
 	@go build -trimpath -buildvcs=$(STAMP) -o bin/starter ./starter
 
-generate: ## the code that api/openapi.yaml describes
+generate: ## the code that api/openapi.yaml describes, and the table of providers
 	go generate $(PACKAGES)
 
 clean: ## remove bin/; tools stay in the user's cache
