@@ -28,7 +28,8 @@ func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {
 		t.Run(f.Type(), func(t *testing.T) {
 			t.Parallel()
 			start := backends[f.Type()]
-			require.NotNil(t, start, "there is nothing that the sample of the type %q could run on: add it to backends", f.Type())
+			require.NotNil(t, start, "nothing is here that the sample of the type %q could run on: add it to backends",
+				f.Type())
 			w := newWorld(t)
 			sample, err := os.ReadFile(guides.Sample(root, f.Type(), guides.SampleProviders))
 			require.NoError(t, err)

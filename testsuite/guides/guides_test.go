@@ -83,7 +83,7 @@ func TestTheQuestionnaireAsksForEachThingOnceAndForEveryAxis(t *testing.T) {
 	asked := map[string]string{}
 	for _, q := range template(t) {
 		require.NotContains(t, asked, q.Entry)
-		require.True(t, strings.Contains(q.Text, "?"), "%s asks nothing", q.Entry)
+		require.Contains(t, q.Text, "?", "%s asks nothing", q.Entry)
 		asked[q.Entry] = q.Heading
 	}
 	for _, axis := range (providers.Profile{}).Axes() {

@@ -134,10 +134,11 @@ func list(ctx context.Context) ([]listing, error) {
 
 // test runs tests anew and returns their events. A test that fails is no error.
 func test(ctx context.Context, args ...string) ([]event, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1"}, args...)...) //nolint:gosec // our own
+	args = append([]string{"test", "-json", "-count=1"}, args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the packages are our own
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.Exited()) {
+	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && (!ended || !exit.Exited()) {
 		return nil, fmt.Errorf("go test: %w", err)
 	}
 	return decode(bytes.NewReader(out))

@@ -21,7 +21,10 @@ func proven(t *testing.T) string {
 }
 
 func planned() plan {
-	return plan{rows: []string{"SecretsStayInside", "CancelledCallReturns"}, proof: proof, suites: []string{ofProviders + "local"}}
+	return plan{
+		rows:  []string{"SecretsStayInside", "CancelledCallReturns"},
+		proof: proof, suites: []string{ofProviders + "local"},
+	}
 }
 
 // end is the last line about a test, which says how it ended.
