@@ -175,10 +175,14 @@ func (p *Provider) Create(ctx context.Context, req providers.CreateRequest) (str
 	})
 }
 
-// checkHolder refuses an instance of somebody else.
+// checkHolder refuses an instance of somebody else. Without the managed mark it is
+// nobody's, whatever else it says.
 func checkHolder(root *os.Root, id string, wanted providers.Holder) error {
 	r, err := read(root, id)
-	found := providers.Holder{UID: r.Instance.UID, Installation: r.Instance.Installation}
+	var found providers.Holder
+	if r.Managed == providers.MarkManagedYes {
+		found = providers.Holder{UID: r.Instance.UID, Installation: r.Instance.Installation}
+	}
 	switch {
 	case err != nil && classify(err) == providers.ErrNotFound:
 		return errors.New("the link was removed just now") // Transient: another try makes it

@@ -36,17 +36,19 @@ func build(t *testing.T, dir string) *Provider {
 	return p.(*Provider)
 }
 
-// stalls lets a provider's calls wait at the seam for as long as a test wants.
-var stalls sync.Map
+// seams has what a test does to calls at the seam, by the provider's folder.
+var seams sync.Map
 
+// stall lets calls wait at the seam until it is released.
 func stall(_ *testing.T, p providers.Provider) (release func()) {
-	stalls.Store(p.(*Provider).dir, true)
-	return func() { stalls.Delete(p.(*Provider).dir) }
+	dir := p.(*Provider).dir
+	seams.Store(dir, func(ctx context.Context) { <-ctx.Done() })
+	return func() { seams.Delete(dir) }
 }
 
-func openUnlessStalled(ctx context.Context, dir string) (*os.Root, error) {
-	if _, stalled := stalls.Load(dir); stalled {
-		<-ctx.Done()
+func openAtSeam(ctx context.Context, dir string) (*os.Root, error) {
+	if meet, set := seams.Load(dir); set {
+		meet.(func(context.Context))(ctx)
 	}
 	return open(ctx, dir)
 }
@@ -60,7 +62,7 @@ func TestContract(t *testing.T) {
 		Inventory:    true,
 		New: func(t *testing.T) providers.Provider {
 			p := build(t, t.TempDir())
-			p.open = openUnlessStalled
+			p.open = openAtSeam
 			return p
 		},
 		Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
