@@ -21,6 +21,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/providers/all"
 	"github.com/egressfleet/egressfleet/providers/registry"
+	"github.com/egressfleet/egressfleet/testsuite/guides"
 	"github.com/egressfleet/egressfleet/testsuite/providertest"
 )
 
@@ -47,6 +48,9 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	p := plan{rows: rowNames(), proof: proof}
 	p.suites, p.others = suitesOf(listed, all.Factories())
+	if p.reasons, err = reasons(all.Factories()); err != nil {
+		return err
+	}
 	events, err := test(ctx, proof)
 	if err != nil {
 		return err
@@ -113,6 +117,24 @@ func suitesOf(listed []listing, factories []registry.Factory) (suites, others []
 	}
 	slices.Sort(suites)
 	return slices.Compact(suites), others
+}
+
+// reasons reads, from the guide of every type, what it says about the rows that it
+// leaves out. The working directory is the module's root.
+func reasons(factories []registry.Factory) (map[string]string, error) {
+	told := map[string]string{}
+	for _, f := range factories {
+		guide, err := os.ReadFile("docs/providers/" + f.Type() + ".md")
+		if err != nil {
+			return nil, fmt.Errorf("the guide of the type %q: %w", f.Type(), err)
+		}
+		for _, a := range guides.Answers(string(guide)) {
+			if a.Entry == "left-out" {
+				told[ofProviders+f.Type()] = a.Text
+			}
+		}
+	}
+	return told, nil
 }
 
 // list returns every package of the module around the working directory.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -17,44 +14,14 @@ const (
 	testHasMutants = "TestEveryRowHasAMutant"
 )
 
-// event is one line of "go test -json". Package is empty and ImportPath set in the
-// lines of a build.
-type event struct {
-	Action     string
-	Package    string
-	ImportPath string
-	Test       string
-	Output     string
-}
-
-// The actions that end a test or a package.
-const (
-	passed  = "pass"
-	failed  = "fail"
-	skipped = "skip"
-)
-
-// decode reads the events of a stream.
-func decode(r io.Reader) ([]event, error) {
-	var events []event
-	for decoder := json.NewDecoder(r); ; {
-		var e event
-		switch err := decoder.Decode(&e); {
-		case errors.Is(err, io.EOF):
-			return events, nil
-		case err != nil:
-			return events, fmt.Errorf("go test -json: %w", err)
-		}
-		events = append(events, e)
-	}
-}
-
 // plan is what has to be in the events.
 type plan struct {
 	rows   []string // the names of the suite's rows
 	proof  string   // the package that tests the suite
 	suites []string // the packages that have to run it over a provider
 	others []string // the packages whose tests use it; their TestContract counts, too
+	// reasons is what the guide of a package says about the rows that it leaves out.
+	reasons map[string]string
 }
 
 // report is what the events prove.
@@ -87,7 +54,11 @@ func tally(events []event, p plan) report {
 		for row, end := range rows {
 			proven[row] = proven[row] || end == passed
 		}
-		r.Suites = append(r.Suites, line(pkg, rows, p.rows))
+		out := leftOut(rows, p.rows)
+		r.Suites = append(r.Suites, line(pkg, rows, out, len(p.rows)))
+		if reason, has := p.reasons[pkg]; has {
+			r.judgeReasons(pkg, reason, out, p.rows)
+		}
 	}
 	for _, row := range p.rows {
 		if !proven[row] {
@@ -111,6 +82,19 @@ func (r *report) judgePackage(pkg string, ends map[string]string) {
 		r.problem("%s did not end", pkg)
 	case ends[""] != passed:
 		r.problem("%s: %s", pkg, ends[""])
+	}
+}
+
+// judgeReasons holds what a guide says about the rows that are left out against those
+// that are.
+func (r *report) judgeReasons(pkg, reason string, out, rows []string) {
+	for _, row := range rows {
+		switch named, left := strings.Contains(reason, "`"+row+"`"), slices.Contains(out, row); {
+		case left && !named:
+			r.problem("%s leaves out %s, and its guide has no reason under left-out", pkg, row)
+		case named && !left:
+			r.problem("%s runs %s, and its guide says under left-out that it does not", pkg, row)
+		}
 	}
 }
 
@@ -149,69 +133,27 @@ func partOfAnother(name string, ends map[string]string) bool {
 	return false
 }
 
-// endsOf returns how each test of each package ended; empty for one that began and
-// did not end.
-func endsOf(events []event) map[string]map[string]string {
-	ends := map[string]map[string]string{}
-	for _, e := range events {
-		if ends[e.Package] == nil {
-			ends[e.Package] = map[string]string{}
-		}
-		switch e.Action {
-		case passed, failed, skipped:
-			ends[e.Package][e.Test] = e.Action
-		case "start", "run":
-			ends[e.Package][e.Test] = ""
-		}
-	}
-	return ends
-}
-
-// rowsOf returns how each row ended; one that ran more than once, how it ended worst.
-func rowsOf(ends map[string]string, rows []string) map[string]string {
-	found := map[string]string{}
-	for name, end := range ends {
-		row := path.Base(name)
-		if !slices.Contains(rows, row) || under(name, testMutants) {
-			continue
-		}
-		if before, again := found[row]; !again || before == passed {
-			found[row] = end
-		}
-	}
-	return found
-}
-
-func under(name, test string) bool { return strings.HasPrefix(name, test+"/") }
-
-// line says what a package ran, and what of the suite it left out.
-func line(pkg string, ran map[string]string, rows []string) string {
-	var out []string
-	good := 0
+// leftOut returns the rows that a package did not run.
+func leftOut(ran map[string]string, rows []string) (out []string) {
 	for _, row := range rows {
-		switch end, has := ran[row]; {
-		case end == passed:
-			good++
-		case !has || end == skipped:
+		if end, has := ran[row]; !has || end == skipped {
 			out = append(out, row)
 		}
 	}
-	text := fmt.Sprintf("%s: %d of %d rows passed", pkg, good, len(rows))
+	return out
+}
+
+// line says what a package ran, and what of the suite it left out.
+func line(pkg string, ran map[string]string, out []string, rows int) string {
+	good := 0
+	for _, end := range ran {
+		if end == passed {
+			good++
+		}
+	}
+	text := fmt.Sprintf("%s: %d of %d rows passed", pkg, good, rows)
 	if len(out) > 0 {
 		text += "; left out: " + strings.Join(out, ", ")
 	}
 	return text
-}
-
-// outputOfFailures returns what the failed tests and builds printed, in their order.
-func outputOfFailures(events []event) string {
-	ends := endsOf(events)
-	var text strings.Builder
-	for _, e := range events {
-		end, known := ends[e.Package][e.Test]
-		if e.Action == "build-output" || e.Action == "output" && (!known || end == failed || end == "") {
-			text.WriteString(e.Output)
-		}
-	}
-	return text.String()
 }

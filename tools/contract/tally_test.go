@@ -159,6 +159,24 @@ func TestTally(t *testing.T) {
 			change:  drop(`"TestContract/`),
 			closing: "providertest: 2 rows, 2 mutants, 2 killed",
 		},
+		"a row is left out with a reason": {
+			plan: func(p *plan) {
+				p.reasons = map[string]string{ofProviders + "local": "`CancelledCallReturns`: none."}
+			},
+			closing: "providertest: 2 rows, 2 mutants, 2 killed",
+		},
+		"a row is left out without a reason": {
+			plan:    func(p *plan) { p.reasons = map[string]string{ofProviders + "local": "None."} },
+			closing: "providertest: 2 rows, 2 mutants, 2 killed",
+			problem: "providers/local leaves out CancelledCallReturns, and its guide has no reason",
+		},
+		"a reason is out of date": {
+			plan: func(p *plan) {
+				p.reasons = map[string]string{ofProviders + "local": "`CancelledCallReturns`, `SecretsStayInside`"}
+			},
+			closing: "providertest: 2 rows, 2 mutants, 2 killed",
+			problem: "providers/local runs SecretsStayInside, and its guide says under left-out that it does not",
+		},
 		"nothing ran": {
 			change:  func(string) string { return "" },
 			closing: "providertest: 0 rows, 0 mutants, 0 killed",
