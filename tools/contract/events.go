@@ -60,7 +60,8 @@ func endsOf(events []event) map[string]map[string]string {
 	return ends
 }
 
-// rowsOf returns how each row ended; one that ran more than once, how it ended worst.
+// rowsOf returns how each row ended; one that ran more than once, how it ended worst. A
+// skip says nothing about a row that ran elsewhere.
 func rowsOf(ends map[string]string, rows []string) map[string]string {
 	found := map[string]string{}
 	for name, end := range ends {
@@ -68,7 +69,8 @@ func rowsOf(ends map[string]string, rows []string) map[string]string {
 		if !slices.Contains(rows, row) || under(name, testMutants) {
 			continue
 		}
-		if before, again := found[row]; !again || before == passed {
+		before, again := found[row]
+		if !again || before == skipped || before == passed && end != skipped {
 			found[row] = end
 		}
 	}

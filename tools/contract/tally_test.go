@@ -128,6 +128,14 @@ func TestTally(t *testing.T) {
 			closing: "providertest: 1 rows, 2 mutants, 2 killed",
 			problem: "row SecretsStayInside has passed for no provider",
 		},
+		"a row is skipped in one suite and passes in another": {
+			change: func(stream string) string {
+				return without(stream, `"TestContract/`) + `{` +
+					end(skipped, suite, "TestOfAnother/SecretsStayInside") + `:0}` + `{` +
+					end(skipped, local, "TestContract/SecretsStayInside") + `:0}`
+			},
+			closing: "providertest: 2 rows, 2 mutants, 2 killed",
+		},
 		"a provider's suite fails": {
 			change:  turn(endOf(passed, local), endOf(failed, local)),
 			closing: "providertest: 2 rows, 2 mutants, 2 killed",
