@@ -1,12 +1,8 @@
 package providertest
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"log/slog"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,10 +14,6 @@ func errorRows() []Row {
 		{
 			Name: "ErrorsSayWhatFailed", Section: "5", run: errorsSayWhatFailed,
 			Breaks: "metrics and spans are labelled by the class, the workflow branches on it, people read the rest",
-		},
-		{
-			Name: "SecretsStayInside", Section: "2.1", run: secretsStayInside,
-			Breaks: "cloud-init and credentials land in logs, histories and traces",
 		},
 	}
 }
@@ -71,42 +63,4 @@ func errorsSayWhatFailed(s *scene) {
 			s.mustBe(c.run(ended), c.op, providers.ErrTransient)
 		}
 	}
-}
-
-// sentinel stands for a secret in cloud-init.
-const sentinel = "s3ntinel-of-cloud-init"
-
-func secretsStayInside(s *scene) {
-	var shown bytes.Buffer
-	// Text and wire: every level that there is.
-	ctx, cancel := context.WithCancel(providers.WithLogger(s.Context(),
-		slog.New(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: providers.LevelWire - 1}))))
-	defer cancel()
-	req := s.request()
-	req.CloudInit = []byte("#cloud-config\n# " + sentinel + "\n")
-	held := req
-	held.UID += "-other"
-	id, err := s.p.Create(ctx, req)
-	require.NoError(s, err)
-	for _, r := range []providers.CreateRequest{req, held} {
-		for _, c := range s.calls(r, id) {
-			fmt.Fprintln(&shown, c.run(ctx))
-		}
-	}
-	found, err := s.p.Get(ctx, id)
-	fmt.Fprintln(&shown, found, err)
-	all, err := s.p.ListByTag(ctx)
-	fmt.Fprintln(&shown, all, err)
-	if checker, ok := providers.As[providers.Checker](s.p); ok {
-		fmt.Fprintln(&shown, checker.Check(ctx))
-	}
-	cancel()
-	for _, c := range s.calls(req, id) {
-		fmt.Fprintln(&shown, c.run(ctx))
-	}
-	for _, secret := range append([]string{sentinel}, s.suite.Secrets...) {
-		require.NotContains(s, shown.String(), secret)
-		require.NotContains(s, shown.String(), base64.StdEncoding.EncodeToString([]byte(secret)))
-	}
-	require.NotContains(s, shown.String(), base64.StdEncoding.EncodeToString(req.CloudInit))
 }

@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -75,9 +76,59 @@ func suite(wrap func(*fake.Faults) providers.Provider, opts ...fake.Option) prov
 					left = append(left, i.ID)
 				}
 			}
+			if w, ok := providers.As[*twisted](p); ok {
+				left = append(left, w.stock.of(uid)...)
+			}
 			return left
 		},
+		Squat: squat,
+		Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
+			other := faultsOf(t, p).Reopen()
+			fake.WithInstallation(installation)(other)
+			return wrap(fake.WithFaults(other))
+		},
+		Backend: func(t *testing.T, p providers.Provider, see func(context.Context)) {
+			for _, op := range []string{providers.OpCreate, providers.OpGet, providers.OpDelete, providers.OpList} {
+				faultsOf(t, p).Before(op, func(ctx context.Context) error { see(ctx); return nil })
+			}
+		},
+		Delivered: func(t *testing.T, p providers.Provider, id string) []byte {
+			asked := faultsOf(t, p).Requests()
+			at := slices.IndexFunc(asked, func(r providers.CreateRequest) bool { return fake.ID(r.Name) == id })
+			require.GreaterOrEqual(t, at, 0)
+			return asked[at].CloudInit
+		},
+		MaxCloudInit: maxCloudInit,
+		FailHalfway: func(t *testing.T, p providers.Provider) func() {
+			return stockOf(t, p).failHalfway()
+		},
+		Orphan: func(t *testing.T, p providers.Provider, req providers.CreateRequest) {
+			stockOf(t, p).orphan(req)
+		},
 	}
+}
+
+// squat plants an instance that Create did not make. The fake knows an instance as its
+// own by UID and installation; one without both is not managed.
+func squat(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string) {
+	i := providers.Instance{
+		ID: fake.ID(req.Name), State: providers.StateStopped, UID: req.UID, Installation: req.Installation,
+	}
+	switch missing {
+	case providers.MarkUID:
+		i.UID = ""
+	case providers.MarkInstallation:
+		i.Installation = ""
+	case providers.MarkManaged:
+		i.UID, i.Installation = "", ""
+	}
+	faultsOf(t, p).Plant(i)
+}
+
+// plain is a suite over the fake without a stock: there is nothing beside an instance.
+func plain(s providertest.Suite) providertest.Suite {
+	s.Orphan, s.FailHalfway, s.MaxCloudInit = nil, nil, 0
+	return s
 }
 
 func TestTheFakeMeetsTheContract(t *testing.T) {
@@ -90,15 +141,15 @@ func TestTheFakeMeetsTheContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			suite(func(f *fake.Faults) providers.Provider { return &patient{Faults: f} }, opts...).Run(t)
+			plain(suite(func(f *fake.Faults) providers.Provider { return &patient{Faults: f} }, opts...)).Run(t)
 		})
 	}
 }
 
 func TestTheFakeMeetsTheContractUnderItsDecorators(t *testing.T) {
 	t.Parallel()
-	suite(func(f *fake.Faults) providers.Provider {
+	plain(suite(func(f *fake.Faults) providers.Provider {
 		metrics := decorators.NewMetrics(prometheus.NewRegistry())
 		return decorators.Stack(f, "lab", noop.NewTracerProvider().Tracer("test"), metrics)
-	}).Run(t)
+	})).Run(t)
 }

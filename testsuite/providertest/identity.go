@@ -90,7 +90,7 @@ func foreignUIDIsPermanent(s *scene) {
 	req, id := s.created()
 	other := req
 	other.UID = req.UID + "-other"
-	s.refuses(other, req.UID, other.UID)
+	s.refuses(req, other)
 	s.hasMarks(req, s.get(id), "Get, after a foreign Create")
 }
 
@@ -98,23 +98,17 @@ func foreignInstallationIsPermanent(s *scene) {
 	req, id := s.created()
 	other := req
 	other.Installation = "elsewhere"
-	s.refuses(other, req.Installation, other.Installation)
+	s.refuses(req, other)
 	s.hasMarks(req, s.get(id), "Get, after a foreign Create")
 }
 
-// refuses checks that a Create is a Permanent error that says both words, to people
-// and, as a *providers.ForeignError, to the workflow.
-func (s *scene) refuses(req providers.CreateRequest, found, wanted string) {
+// refuses checks that a Create for somebody else than the holder of the name fails.
+func (s *scene) refuses(holder, req providers.CreateRequest) {
 	s.Helper()
 	ctx, cancel := s.bounded()
 	defer cancel()
 	_, err := s.p.Create(ctx, req)
-	require.ErrorIs(s, err, providers.ErrPermanent)
-	require.ErrorContains(s, err, found, "the error names what is there")
-	require.ErrorContains(s, err, wanted, "the error names what was wanted")
-	var foreign *providers.ForeignError
-	require.ErrorAs(s, err, &foreign, "the reason reaches status only by this type")
-	require.Equal(s, providers.Holder{UID: req.UID, Installation: req.Installation}, foreign.Wanted)
+	s.isForeign(err, providers.Holder{UID: holder.UID, Installation: holder.Installation}, req)
 }
 
 // maxID is what a memo, a URL and a table can take.

@@ -2,7 +2,6 @@ package providertest_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -129,34 +128,6 @@ func callMutants() map[string]mutant {
 			row: "ErrorsSayWhatFailed", says: "operation of",
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error { e.Op = providers.OpList; return e })
-			},
-		},
-		"cloud-init is logged": {
-			row: "SecretsStayInside", says: "s3ntinel",
-			twist: func(w *twisted) {
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					providers.Logger(ctx).Log(ctx, providers.LevelWire, string(req.CloudInit))
-					return w.Faults.Create(ctx, req)
-				}
-			},
-		},
-		"cloud-init is in an error, encoded": {
-			row: "SecretsStayInside", says: "should not contain",
-			twist: func(w *twisted) {
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					id, err := w.Faults.Create(ctx, req)
-					if err != nil {
-						text := base64.StdEncoding.EncodeToString(req.CloudInit)
-						err = providers.Wrap(providers.ClassOf(err), providers.OpCreate, "lab", id, errors.New(text))
-					}
-					return id, err
-				}
-			},
-		},
-		"a credential is in an error": {
-			row: "SecretsStayInside", says: "hunter2",
-			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Err = errors.New("https://me:hunter2@backend"); return e })
 			},
 		},
 		"an axis of the profile has no answer": {

@@ -71,6 +71,8 @@ func mutants() map[string]mutant {
 	all := map[string]mutant{}
 	for _, part := range []map[string]mutant{
 		createMutants(), identityMutants(), getMutants(), deleteMutants(), listMutants(), callMutants(), checkMutants(),
+		concurrencyMutants(), overlapMutants(), adoptionMutants(), secretMutants(), dutyMutants(), payloadMutants(),
+		secondaryMutants(),
 	} {
 		maps.Copy(all, part)
 	}

@@ -18,5 +18,6 @@ func Rows() []Row {
 	return slices.Concat(
 		createRows(), identityRows(), getRows(), deleteRows(), listRows(),
 		contextRows(), errorRows(), profileRows(), checkRows(),
+		concurrencyRows(), adoptionRows(), secretRows(), dutyRows(), payloadRows(), secondaryRows(),
 	)
 }

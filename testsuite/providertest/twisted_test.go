@@ -11,6 +11,7 @@ import (
 // twisted is the fake with one method replaced: a mutant.
 type twisted struct {
 	*fake.Faults
+	stock     *stock
 	create    func(context.Context, providers.CreateRequest) (string, error)
 	get       func(context.Context, string) (*providers.Instance, error)
 	remove    func(context.Context, string) error
@@ -22,9 +23,10 @@ type twisted struct {
 
 // straight is a mutant that nothing is wrong with, yet.
 func straight(f *fake.Faults) *twisted {
+	k := newStock(f)
 	return &twisted{
-		Faults: f, create: f.Create, get: f.Get, remove: f.Delete, list: f.ListByTag,
-		inventory: f.Inventory, check: f.Check, profile: f.Profile,
+		Faults: f, stock: k, create: k.Create, get: f.Get, remove: k.Delete, list: f.ListByTag,
+		inventory: k.Inventory, check: f.Check, profile: f.Profile,
 	}
 }
 

@@ -1,0 +1,155 @@
+package providertest
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/providers"
+)
+
+func secondaryRows() []Row {
+	return []Row{
+		{
+			Name: "HalfMadeIsResumed", Section: "2.1", Needs: "FailHalfway", run: halfMadeIsResumed,
+			Breaks: "the workflow repeats a create that failed; what the first one left blocks it for ever",
+		},
+		{
+			Name: "HalfMadeIsCollected", Section: "2.3", Needs: "FailHalfway", run: halfMadeIsCollected,
+			Breaks: "a Proxy is deleted before its create ever succeeded; its disk costs money for ever",
+		},
+		{
+			Name: "OrphansAreListed", Section: "2.4", Needs: "Orphan", run: orphansAreListed,
+			Breaks: "a volume without its instance is in no list, so nothing ever collects it",
+		},
+		{
+			Name: "OrphansAreTaken", Section: "2.4", Needs: "Orphan", run: orphansAreTaken,
+			Breaks: "orphan GC deletes a leftover by the ID that it was listed, in every round",
+		},
+		{
+			Name: "OrphansBlockNoCreate", Section: "2.1", Needs: "Orphan", run: orphansBlockNoCreate,
+			Breaks: "a replacement has the same name; the volume of the last one keeps it from being made",
+		},
+	}
+}
+
+// left is what the backend still has of a UID.
+func (s *scene) left(uid string) []string {
+	s.Helper()
+	require.NotNil(s, s.suite.Leftovers, "a suite with secondary resources has Suite.Leftovers, too")
+	return s.suite.Leftovers(s.host, s.p, uid)
+}
+
+// halfway makes a create fail after it has made something.
+func (s *scene) halfway() providers.CreateRequest {
+	s.Helper()
+	req := s.request()
+	heal := s.suite.FailHalfway(s.host, s.p)
+	defer heal()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	_, err := s.p.Create(ctx, req)
+	require.Error(s, err, "Suite.FailHalfway lets a create fail")
+	require.NotErrorIs(s, err, providers.ErrNotFound)
+	return req
+}
+
+func halfMadeIsResumed(s *scene) {
+	req := s.halfway()
+	id := s.create(req)
+	s.running(id, nothing)
+	s.onceListed(req.UID)
+	s.delete(id)
+	s.gone(id, nothing)
+	require.Empty(s, s.left(req.UID), "the create that failed first has left this")
+}
+
+// halfMadeIsCollected deletes what is listed, as orphan GC does, until nothing is left
+// (gardener/machine-controller-manager#850, #936, #298).
+func halfMadeIsCollected(s *scene) {
+	req := s.halfway()
+	s.eventually(s.suite.GoneWithin, "what a failed create made is listed and deleted", func() bool {
+		inventory := s.inventory()
+		for _, i := range inventory.Instances {
+			if i.UID == req.UID {
+				s.delete(i.ID)
+				_, _ = s.look(s.p, i.ID) // a backend may only move on when it is asked
+			}
+		}
+		for _, l := range inventory.Leftovers {
+			if l.UID == req.UID {
+				s.delete(l.ID)
+			}
+		}
+		return len(s.left(req.UID)) == 0
+	})
+	require.Empty(s, s.listed(req.UID))
+}
+
+func (s *scene) inventory() providers.Inventory {
+	s.Helper()
+	inventorier, ok := providers.As[providers.Inventorier](s.p)
+	require.True(s, ok, "a provider with secondary resources lists what is left of them")
+	ctx, cancel := s.bounded()
+	defer cancel()
+	inventory, err := inventorier.Inventory(ctx)
+	require.NoError(s, err)
+	return inventory
+}
+
+// orphaned puts a secondary resource without an instance at the backend and returns
+// how it is listed.
+func (s *scene) orphaned() (providers.CreateRequest, providers.Leftover) {
+	s.Helper()
+	req := s.request()
+	known := s.inventory().Leftovers
+	s.suite.Orphan(s.host, s.p, req)
+	require.NotEmpty(s, s.left(req.UID), "Suite.Orphan leaves something that Suite.Leftovers sees")
+	var found []providers.Leftover
+	s.eventually(s.suite.RunningWithin, "the inventory lists the orphan", func() bool {
+		found = slices.DeleteFunc(s.inventory().Leftovers, func(l providers.Leftover) bool {
+			return slices.Contains(known, l) || l.UID != "" && l.UID != req.UID
+		})
+		return len(found) > 0
+	})
+	return req, found[0]
+}
+
+func orphansAreListed(s *scene) {
+	req, found := s.orphaned()
+	require.NotEmpty(s, found.ID)
+	require.NotEmpty(s, found.Kind, "kind of %s", found.ID)
+	require.Equal(s, s.suite.Installation, found.Installation, "installation of %s", found.ID)
+	require.Empty(s, s.listed(req.UID), "a leftover is no instance")
+	id := s.create(s.request())
+	for _, l := range s.inventory().Leftovers {
+		require.NotEqual(s, id, l.ID, "the resources of an instance that is there are no leftovers")
+	}
+	s.delete(found.ID)
+}
+
+func orphansAreTaken(s *scene) {
+	req, found := s.orphaned()
+	kept, id := s.created()
+	s.delete(found.ID)
+	s.eventually(s.suite.GoneWithin, "a leftover that was deleted is gone", func() bool {
+		return len(s.left(req.UID)) == 0
+	})
+	s.delete(found.ID)
+	for _, l := range s.inventory().Leftovers {
+		require.NotEqual(s, found.ID, l.ID, "a leftover that is gone is listed")
+	}
+	require.Equal(s, kept.UID, s.get(id).UID, "deleting a leftover touches no instance")
+}
+
+// orphansBlockNoCreate uses the name that left something behind
+// (vagrant-libvirt/vagrant-libvirt#447, UPC/ravada#39).
+func orphansBlockNoCreate(s *scene) {
+	req, _ := s.orphaned()
+	id := s.create(req)
+	s.running(id, nothing)
+	require.Equal(s, req.UID, s.onceListed(req.UID).UID)
+	s.delete(id)
+	s.gone(id, nothing)
+	require.Empty(s, s.left(req.UID), "the volume that was there before")
+}
