@@ -1,15 +1,20 @@
 package local_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/testsuite/providertest"
 )
 
@@ -50,6 +55,26 @@ func TestContract(t *testing.T) {
 		Leftovers: func(t *testing.T, p providers.Provider, uid string) []string {
 			return m.of(t, p).leftovers(uid)
 		},
+		Stall: func(t *testing.T, p providers.Provider) func() {
+			return m.of(t, p).stall(t)
+		},
+		Squat: func(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string) {
+			m.of(t, p).writeRecord(req, func(rec map[string]any) { delete(rec["marks"].(map[string]string), missing) })
+		},
+		Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
+			neighbour, err := local.New(t.Context(), providerName, installation, m.of(t, p).cfg)
+			require.NoError(t, err)
+			return neighbour
+		},
+		Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
+			local.Watch(p, see)
+		},
+		FailHalfway: func(_ *testing.T, p providers.Provider) func() {
+			return local.FailStarts(p)
+		},
+		Orphan: func(t *testing.T, p providers.Provider, req providers.CreateRequest) {
+			m.of(t, p).orphan(req)
+		},
 	}.Run(t)
 }
 
@@ -74,13 +99,52 @@ func (l *lab) unmount(t *testing.T) (mount func()) {
 	return func() { require.NoError(t, os.Rename(aside, l.dir)) }
 }
 
+// leftovers names the folder and the process of an instance.
 func (l *lab) leftovers(uid string) []string {
 	l.Helper()
 	name := providers.NameFromUID(uid)
 	left, err := filepath.Glob(filepath.Join(l.root(), "*"+name+"*"))
 	require.NoError(l, err)
-	for _, pid := range l.processes() {
+	for _, pid := range l.processesIn(filepath.Join(l.root(), name)) {
 		left = append(left, "process "+strconv.Itoa(pid))
 	}
 	return left
+}
+
+// orphan leaves the folder that a Create makes first, as a crash did long ago.
+func (l *lab) orphan(req providers.CreateRequest) {
+	l.Helper()
+	folder := filepath.Join(l.root(), req.Name)
+	require.NoError(l, os.MkdirAll(folder, 0o700))
+	long := time.Now().Add(-time.Hour)
+	require.NoError(l, os.Chtimes(folder, long, long))
+}
+
+// stall makes the disk hang: a read of a record does not return, as on a disk that does
+// not answer, and another process holds the locks of the instances.
+func (l *lab) stall(t *testing.T) (release func()) {
+	t.Helper()
+	local.Impatient(l.Provider, 100*time.Millisecond)
+	aside := t.TempDir()
+	var releases []func()
+	for _, name := range l.folders() {
+		record, kept := l.path(name, "record.json"), filepath.Join(aside, name)
+		require.NoError(t, os.Rename(record, kept))
+		require.NoError(t, unix.Mkfifo(record, 0o600))
+		folder, err := os.Open(filepath.Join(l.root(), name))
+		require.NoError(t, err)
+		require.NoError(t, syscall.Flock(int(folder.Fd()), syscall.LOCK_EX))
+		releases = append(releases, func() {
+			writer, err := os.OpenFile(record, os.O_RDWR, 0) // who waits for one goes on
+			require.NoError(t, err)
+			require.NoError(t, os.Rename(kept, record))
+			require.NoError(t, writer.Close())
+			require.NoError(t, folder.Close())
+		})
+	}
+	return func() {
+		for _, release := range releases {
+			release()
+		}
+	}
 }

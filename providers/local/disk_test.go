@@ -164,3 +164,32 @@ func TestCheckHonoursAnEndedContext(t *testing.T) {
 	require.False(t, status.Ready)
 	require.Equal(t, providers.ReasonTimeout, status.Reason)
 }
+
+// What a call left behind goes on when the disk answers: by then its caller has done
+// otherwise, so it makes nothing.
+func TestACreateThatADiskHeldUpMakesNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	other := l.running("other")
+	answer := l.stall(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	created := make(chan error, 1)
+	go func() {
+		_, err := l.Create(ctx, request("u"))
+		created <- err
+	}()
+	folder := filepath.Join(l.root(), request("u").Name)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(folder)
+		return err == nil
+	}, soon, tick, "the create has begun")
+	cancel()
+	require.ErrorIs(t, <-created, providers.ErrTransient)
+	answer()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(folder)
+		return os.IsNotExist(err)
+	}, soon, tick, "what was left behind cleans up")
+	require.Empty(t, l.processesIn(folder))
+	require.Equal(t, providers.StateRunning, l.get(other.ID).State)
+}

@@ -19,7 +19,8 @@
 // takes it before the start and hands it on, so there is no moment without it. A
 // process ends by itself when its alive file is removed or replaced: deleting the
 // folder leaves no stray. All locks are flocks on folders or on that file, so that
-// two workers can share a dir, and none leaves a file behind.
+// two workers can share a dir, and none leaves a file behind. On a disk that does not
+// answer, a call returns a second after its context has ended (attend.go).
 //
 // The folder "instances" is made by the first Create and stays. While it is
 // missing, Get and Delete answer Transient, for an unmounted disk must not read as

@@ -44,7 +44,7 @@ func (p *Provider) observe(r record) (*providers.Instance, error) {
 // left without a record. It fails where the folder of all of them cannot be read;
 // a single instance that cannot be read is named in Omitted.
 func (p *Provider) Inventory(ctx context.Context) (providers.Inventory, error) {
-	inventory, err := p.inventory(ctx)
+	inventory, err := attend(ctx, p.patience, func() (providers.Inventory, error) { return p.inventory(ctx) })
 	if err != nil {
 		return providers.Inventory{}, p.fail(ctx, providers.OpList, "", err)
 	}

@@ -111,10 +111,16 @@ func (l *lab) files() []string {
 	return files
 }
 
-// processes lists the pids of the instances of this lab, by their command line.
+// processes lists the pids of the instances of this lab.
 func (l *lab) processes() []int {
 	l.Helper()
-	out, err := exec.Command("pgrep", "-f", "--", "--dir "+l.root()).Output()
+	return l.processesIn(l.root())
+}
+
+// processesIn lists the pids of the instances below a folder, by their command line.
+func (l *lab) processesIn(folder string) []int {
+	l.Helper()
+	out, err := exec.Command("pgrep", "-f", "--", "--dir "+folder).Output()
 	if exit := new(exec.ExitError); err != nil {
 		require.ErrorAs(l, err, &exit)
 		require.Equal(l, 1, exit.ExitCode(), "pgrep fails")

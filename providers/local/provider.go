@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -28,6 +29,7 @@ type Provider struct {
 	addresses    addressRange
 	store        store
 	machine      machine
+	patience     time.Duration // with a disk, once a call's context has ended
 }
 
 // New returns the provider that is configured under a name. It touches nothing;
@@ -50,6 +52,7 @@ func New(_ context.Context, name, installation string, cfg Config) (providers.Pr
 		addresses:    set.addresses,
 		store:        newStore(set.dir, name),
 		machine:      newSystem(set.executable),
+		patience:     hungAfter,
 	}, nil
 }
 
@@ -57,7 +60,7 @@ func New(_ context.Context, name, installation string, cfg Config) (providers.Pr
 // the proxy serves. Cut off anywhere, it is taken up by the next call.
 func (p *Provider) Create(ctx context.Context, req providers.CreateRequest) (string, error) {
 	id := formatID(req.Name)
-	if err := p.create(ctx, req); err != nil {
+	if err := attendOnly(ctx, p.patience, func() error { return p.create(ctx, req) }); err != nil {
 		return "", p.fail(ctx, providers.OpCreate, id, err)
 	}
 	p.report(ctx, providers.OpCreate, id, slog.Int("cloudInitBytes", len(req.CloudInit)))
@@ -66,7 +69,7 @@ func (p *Provider) Create(ctx context.Context, req providers.CreateRequest) (str
 
 // Get reads the record, and asks the operating system whether the process lives.
 func (p *Provider) Get(ctx context.Context, id string) (*providers.Instance, error) {
-	instance, err := p.get(ctx, id)
+	instance, err := attend(ctx, p.patience, func() (*providers.Instance, error) { return p.get(ctx, id) })
 	if err != nil {
 		return nil, p.fail(ctx, providers.OpGet, id, err)
 	}
@@ -76,7 +79,7 @@ func (p *Provider) Get(ctx context.Context, id string) (*providers.Instance, err
 
 // Delete ends the process, takes its files away, and returns when nothing is left.
 func (p *Provider) Delete(ctx context.Context, id string) error {
-	if err := p.delete(ctx, id); err != nil {
+	if err := attendOnly(ctx, p.patience, func() error { return p.delete(ctx, id) }); err != nil {
 		return p.fail(ctx, providers.OpDelete, id, err)
 	}
 	p.report(ctx, providers.OpDelete, id)
