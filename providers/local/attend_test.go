@@ -18,6 +18,7 @@ func TestAttendLeavesOnlyWhatHangs(t *testing.T) {
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
 	own := errors.New("the call's own")
+	const short, long = time.Nanosecond, time.Minute
 	for name, c := range map[string]struct {
 		ctx      context.Context
 		patience time.Duration
@@ -25,11 +26,11 @@ func TestAttendLeavesOnlyWhatHangs(t *testing.T) {
 		value    string
 		says     string
 	}{
-		"a result comes back":                     {t.Context(), time.Nanosecond, func() (string, error) { return "a", nil }, "a", ""},
-		"an error comes back":                     {t.Context(), time.Nanosecond, func() (string, error) { return "", own }, "", own.Error()},
-		"a call that notices the end has its say": {ended, time.Minute, func() (string, error) { return "a", own }, "a", own.Error()},
+		"a result comes back":          {t.Context(), short, func() (string, error) { return "a", nil }, "a", ""},
+		"an error comes back":          {t.Context(), short, func() (string, error) { return "", own }, "", own.Error()},
+		"who notices the end is heard": {ended, long, func() (string, error) { return "a", own }, "a", own.Error()},
 		"a call that hangs is left": {
-			ended, time.Nanosecond, func() (string, error) { <-hang; return "a", nil }, "", "the disk does not answer",
+			ended, short, func() (string, error) { <-hang; return "a", nil }, "", "the disk does not answer",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,8 @@ func deleteRows() []Row {
 		},
 		{
 			Name: "DeleteLeavesNothing", Section: "2.3", Needs: "Leftovers", run: deleteLeavesNothing,
-			Breaks: "nothing else removes disks, files and addresses; they cost money for ever",
+			Breaks:  "nothing else removes disks, files and addresses; they cost money for ever",
+			Reports: []string{"UPC/ravada#39"},
 		},
 		{
 			Name: "DeleteTouchesNoOther", Section: "2.3", run: deleteTouchesNoOther,

@@ -21,11 +21,13 @@ func identityRows() []Row {
 		},
 		{
 			Name: "LabelsNeverReplaceMarks", Section: "6", run: labelsNeverReplaceMarks,
-			Breaks: "orphan GC takes the instance for somebody else's, or for nobody's",
+			Breaks:  "orphan GC takes the instance for somebody else's, or for nobody's",
+			Reports: []string{"kubernetes-sigs/cluster-api-provider-aws#4629"},
 		},
 		{
 			Name: "ForeignUIDIsPermanent", Section: "2.1", run: foreignUIDIsPermanent,
-			Breaks: "two Proxies believe that one instance is theirs, and one deletes it",
+			Breaks:  "two Proxies believe that one instance is theirs, and one deletes it",
+			Reports: []string{"paperclipinc/karpenter-provider-hetzner#53"},
 		},
 		{
 			Name: "ForeignInstallationIsPermanent", Section: "2.1", run: foreignInstallationIsPermanent,

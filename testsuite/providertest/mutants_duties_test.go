@@ -198,6 +198,22 @@ func payloadMutants() map[string]mutant {
 				return tooLarge(req, "cloudInit: %d bytes are too many", len(req.CloudInit))
 			}),
 		},
+		"too much cloud-init is refused when the instance is there": {
+			row: "TooLargeCloudInitIsPermanent", says: "a refused create makes nothing",
+			twist: refusesLate(func(req providers.CreateRequest) error {
+				return tooLarge(req, "cloudInit: %d bytes are more than %d", len(req.CloudInit), maxCloudInit)
+			}),
+		},
+		"an odd zone is refused when the instance is there": {
+			row: "PlacementIsNoPath", says: "a refused create makes nothing",
+			twist: refusesLate(func(req providers.CreateRequest) error {
+				return odd(req.Placement.Zone, fmt.Sprintf("placement.zone: %q", req.Placement.Zone))
+			}),
+		},
+		"a name that is no label is refused when an instance is there": {
+			row: "NameIsALabel", says: "a refused create makes nothing",
+			twist: refusesLate(func(req providers.CreateRequest) error { return odd(req.Name, "name: odd") }),
+		},
 		"an image is a path": {
 			row: "PlacementIsNoPath", says: "becomes a file elsewhere",
 			twist: func(w *twisted) {
@@ -242,6 +258,21 @@ func payloadMutants() map[string]mutant {
 				w.says(func(e *providers.Error) error { e.Class = providers.ErrTransient; return e })
 			},
 		},
+	}
+}
+
+// refusesLate makes the instance, under a name that fits, and then says why it must not be.
+func refusesLate(why func(providers.CreateRequest) error) func(*twisted) {
+	return func(w *twisted) {
+		w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+			refusal := why(req)
+			if refusal == nil {
+				return w.Faults.Create(ctx, req)
+			}
+			req.Name = providers.NameFromUID(req.UID)
+			_, _ = w.Faults.Create(ctx, req)
+			return "", providers.Wrap(providers.ErrPermanent, providers.OpCreate, "lab", "", refusal)
+		}
 	}
 }
 

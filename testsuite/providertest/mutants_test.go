@@ -55,6 +55,9 @@ func TestEveryRowHasAMutant(t *testing.T) {
 		require.True(t, caught[row.Name], "row %s has no mutant", row.Name)
 		require.NotEmpty(t, row.Section, row.Name)
 		require.NotEmpty(t, row.Breaks, row.Name)
+		for _, report := range row.Reports {
+			require.Regexp(t, `^[\w-]+/[\w-]+#[1-9][0-9]*$`, report, row.Name)
+		}
 	}
 }
 

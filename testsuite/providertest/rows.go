@@ -8,6 +8,8 @@ type Row struct {
 	Section string // of the contract
 	Breaks  string // which caller breaks, and how
 	Needs   string // the field of Suite without which the row is left out
+	// Reports are public reports of what the row is about, as owner/repository#number.
+	Reports []string
 
 	run func(*scene)
 }

@@ -129,7 +129,7 @@ func unsafe(folder string) []string {
 	up := strings.Repeat("../", 32)
 	return []string{
 		filepath.Join(folder, "absolute"), up + strings.TrimPrefix(folder, "/") + "/relative",
-		"..", "a/b", "a\x00b", "-rf", "a\nb", "\xff",
+		"..", "a/b", "a\x00b", "-rf", "a\n\xff",
 	}
 }
 

@@ -17,10 +17,15 @@ func secondaryRows() []Row {
 		{
 			Name: "HalfMadeIsCollected", Section: "2.3", Needs: "FailHalfway", run: halfMadeIsCollected,
 			Breaks: "a Proxy is deleted before its create ever succeeded; its disk costs money for ever",
+			Reports: []string{
+				"gardener/machine-controller-manager#850", "gardener/machine-controller-manager#936",
+				"gardener/machine-controller-manager#298",
+			},
 		},
 		{
 			Name: "OrphansAreListed", Section: "2.4", Needs: "Orphan", run: orphansAreListed,
-			Breaks: "a volume without its instance is in no list, so nothing ever collects it",
+			Breaks:  "a volume without its instance is in no list, so nothing ever collects it",
+			Reports: []string{"gardener/machine-controller-manager#850"},
 		},
 		{
 			Name: "OrphansAreTaken", Section: "2.4", Needs: "Orphan", run: orphansAreTaken,
@@ -28,7 +33,8 @@ func secondaryRows() []Row {
 		},
 		{
 			Name: "OrphansBlockNoCreate", Section: "2.1", Needs: "Orphan", run: orphansBlockNoCreate,
-			Breaks: "a replacement has the same name; the volume of the last one keeps it from being made",
+			Breaks:  "a replacement has the same name; the volume of the last one keeps it from being made",
+			Reports: []string{"vagrant-libvirt/vagrant-libvirt#447", "UPC/ravada#39"},
 		},
 	}
 }
@@ -64,8 +70,7 @@ func halfMadeIsResumed(s *scene) {
 	require.Empty(s, s.left(req.UID), "the create that failed first has left this")
 }
 
-// halfMadeIsCollected deletes what is listed, as orphan GC does, until nothing is left
-// (gardener/machine-controller-manager#850, #936, #298).
+// halfMadeIsCollected deletes what is listed, as orphan GC does, until nothing is left.
 func halfMadeIsCollected(s *scene) {
 	req := s.halfway()
 	s.eventually(s.suite.GoneWithin, "what a failed create made is listed and deleted", func() bool {
@@ -142,8 +147,7 @@ func orphansAreTaken(s *scene) {
 	require.Equal(s, kept.UID, s.get(id).UID, "deleting a leftover touches no instance")
 }
 
-// orphansBlockNoCreate uses the name that left something behind
-// (vagrant-libvirt/vagrant-libvirt#447, UPC/ravada#39).
+// orphansBlockNoCreate uses the name that left something behind.
 func orphansBlockNoCreate(s *scene) {
 	req, _ := s.orphaned()
 	id := s.create(req)

@@ -88,7 +88,7 @@ func (s Suite) Run(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("contract §%s; breaks: %s", row.Section, row.Breaks)
+					t.Logf("contract §%s; breaks: %s; reported: %v", row.Section, row.Breaks, row.Reports)
 				}
 			})
 			row.run(newScene(t, t, s))
