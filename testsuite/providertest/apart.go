@@ -34,12 +34,14 @@ type job struct {
 func (j job) String() string { return fmt.Sprintf("%s:%d:%s", j.row, j.turn, j.report) }
 
 // apartJob is the job of this process; none in a usual one.
-var apartJob = sync.OnceValues(func() (job, bool) {
-	row, rest, _ := strings.Cut(os.Getenv(apartEnv), ":")
+var apartJob = sync.OnceValues(func() (job, bool) { return parseJob(os.Getenv(apartEnv)) })
+
+func parseJob(text string) (job, bool) {
+	row, rest, _ := strings.Cut(text, ":")
 	turn, report, ok := strings.Cut(rest, ":")
 	n, err := strconv.Atoi(turn)
 	return job{row, n, report}, ok && err == nil
-})
+}
 
 // elsewhere reports whether this process is there for another row only.
 func elsewhere(row string) bool {
@@ -101,7 +103,8 @@ func (s *scene) child(mine job) (stdout, stderr string) {
 		}
 	}
 	cmd := exec.CommandContext(s.Context(), program, args...) //nolint:gosec // the program that runs
-	cmd.Env = append(os.Environ(), apartEnv+"="+mine.String())
+	// The race detector waits a second at the end of each process otherwise.
+	cmd.Env = append(os.Environ(), apartEnv+"="+mine.String(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // the report says what came of it

@@ -68,7 +68,7 @@ func dutyMutants() map[string]mutant {
 			row: "EachCallHasItsLogger", says: "lines of one call at the logger of another",
 			twist: func(w *twisted) {
 				var kept atomic.Pointer[slog.Logger]
-				meet := meeting(5) // three creates come one by one, and then several
+				meet := meeting(5) // two creates come one by one, and then several
 				w.creates(func(ctx context.Context, req providers.CreateRequest) {
 					kept.Store(providers.Logger(ctx))
 					meet()

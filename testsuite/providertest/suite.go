@@ -1,6 +1,7 @@
 // Package providertest checks that a providers.Provider meets the contract: one row
 // for every MUST that can be seen through the interface, each naming the section
 // and the caller that breaks. It asks the provider's Profile what to expect.
+// A row about the process that a provider runs in is run in one of its own (apart.go).
 // Start reading at Suite; rows.go is the table, mutants_test.go proves that it bites.
 package providertest
 
