@@ -129,7 +129,7 @@ func TestDuties(t *testing.T) {
 		"the environment":                    {`"os"`, `var _ = os.Getenv("X")`, "os.Getenv"},
 		"the environment, if it is there":    {`"os"`, `func f() { os.LookupEnv("X") }`, "os.LookupEnv"},
 		"the whole environment":              {`"os"`, `var _ = os.Environ()`, "os.Environ"},
-		"the environment, closer to the bed": {`"syscall"`, `func f() { syscall.Getenv("X") }`, "syscall.Getenv"},
+		"the environment by a system call":   {`"syscall"`, `func f() { syscall.Getenv("X") }`, "syscall.Getenv"},
 		"scratch in the temporary folder":    {`"os"`, `func f() { os.CreateTemp("", "x") }`, ""},
 		"a scratch file elsewhere":           {`"os"`, `func f() { os.CreateTemp("/var/tmp", "x") }`, "os.CreateTemp"},
 		"a scratch folder beside the worker": {`"os"`, `func f() { os.MkdirTemp(".", "x") }`, "os.MkdirTemp"},
