@@ -10,8 +10,9 @@ import (
 const hungAfter = time.Second
 
 // attend runs a call that may hang where no context reaches it: that keeps a
-// goroutine then, not the caller, for longer than patience. What it left behind does no harm when it goes on:
-// it acts under the folder's lock only, which it does not get once ctx has ended.
+// goroutine then, not the caller, for longer than patience. What is left behind goes
+// on when the disk does: create and delete look at ctx once more when they have the
+// lock of the folder, and then neither start an instance nor end one that serves.
 func attend[T any](ctx context.Context, patience time.Duration, call func() (T, error)) (T, error) {
 	type answer struct {
 		value T

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -46,15 +47,43 @@ func TestAttendLeavesOnlyWhatHangs(t *testing.T) {
 	}
 }
 
-// Its caller has gone, and what it was about to do may be wrong by now.
-func TestALockThatComesTooLateIsGivenBack(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
+// late is a context that ends while its call is held up: after the first look at it.
+type late struct {
+	context.Context
+	looks *int
+}
+
+func (l late) Err() error {
+	if *l.looks++; *l.looks == 1 {
+		return nil
+	}
+	return l.Context.Err()
+}
+
+func lateContext(t *testing.T) context.Context {
+	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := lockDir(ended, folder)
+	return late{ended, new(int)}
+}
+
+// Its caller has gone, and by now the name may be that of a later instance.
+func TestADeleteThatComesTooLateRemovesNothing(t *testing.T) {
+	t.Parallel()
+	p, _ := newFaulty(t, nil, linuxRange)
+	folder := p.store.folder("proxy-a")
+	require.NoError(t, os.MkdirAll(folder, folderMode))
+	require.ErrorIs(t, p.delete(lateContext(t), formatID("proxy-a")), context.Canceled)
+	require.DirExists(t, folder)
+	require.NoError(t, p.delete(t.Context(), formatID("proxy-a")), "the lock was given back")
+	require.NoDirExists(t, folder)
+}
+
+func TestACreateThatComesTooLateMakesNothing(t *testing.T) {
+	t.Parallel()
+	p, machine := newFaulty(t, nil, linuxRange)
+	err := p.create(lateContext(t), providers.CreateRequest{Name: "proxy-a", UID: "u", Installation: "test", Port: 3128})
 	require.ErrorIs(t, err, context.Canceled)
-	l, err := lockDir(t.Context(), folder)
-	require.NoError(t, err, "nobody holds it")
-	l.release()
+	require.Empty(t, machine.listens)
+	require.NoDirExists(t, p.store.folder("proxy-a"))
 }

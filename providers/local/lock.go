@@ -38,10 +38,6 @@ func lockDir(ctx context.Context, path string) (*dirLock, error) {
 		l.release()
 		return nil, err
 	}
-	if ctx.Err() != nil { // its caller has gone, and may have done otherwise since
-		l.release()
-		return nil, context.Cause(ctx)
-	}
 	return l, nil
 }
 

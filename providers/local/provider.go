@@ -126,6 +126,9 @@ func (p *Provider) delete(ctx context.Context, id string) error {
 		return err
 	}
 	defer lock.release()
+	if ctx.Err() != nil { // a disk held it up: by now the name may be that of a later instance
+		return context.Cause(ctx)
+	}
 	if err := p.machine.stop(ctx, p.store.folder(name)); err != nil {
 		return err
 	}
