@@ -68,7 +68,16 @@ func TestContract(t *testing.T) {
 		Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
 			return build(t, p.(*Provider).dir)
 		},
+		Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
+			neighbour, err := New(t.Context(), "here", installation, Config{Dir: p.(*Provider).dir})
+			require.NoError(t, err)
+			return neighbour
+		},
+		Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
+			seams.Store(p.(*Provider).dir, see)
+		},
 		Plant:     plant,
+		Squat:     squat,
 		Break:     unmount,
 		Stall:     stall,
 		Leftovers: leftovers,
@@ -85,6 +94,26 @@ func plant(t *testing.T, p providers.Provider) []string {
 	require.NoError(t, os.Symlink(text, filepath.Join(dir, foreign.Name)))
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "bare")))
 	return []string{idPrefix + foreign.Name, idPrefix + "bare"}
+}
+
+// squat makes a link in the place of an instance, without one of its marks.
+func squat(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string) {
+	t.Helper()
+	text, err := newRecord(idPrefix+req.Name, req)
+	require.NoError(t, err)
+	var r record
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	switch missing {
+	case providers.MarkManaged:
+		r.Managed = ""
+	case providers.MarkUID:
+		r.Instance.UID = ""
+	case providers.MarkInstallation:
+		r.Instance.Installation = ""
+	}
+	squatting, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(string(squatting), filepath.Join(p.(*Provider).dir, req.Name)))
 }
 
 // unmount takes the folder away, as a disk that fails does.
