@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
-	"strconv"
+	"runtime/debug"
 	"strings"
 
 	"github.com/egressfleet/egressfleet/providers"
@@ -43,11 +44,20 @@ func NewFactory[C any, P providers.Provider](
 
 func (f factory[C, P]) Type() string { return f.typ }
 
-func (f factory[C, P]) Build(ctx context.Context, env Env, block json.RawMessage) (providers.Provider, error) {
+func (f factory[C, P]) Build(
+	ctx context.Context, env Env, block json.RawMessage,
+) (built providers.Provider, err error) {
 	cfg, err := decode[C](block)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.typ, err)
 	}
+	defer func() { // the other providers go on
+		if fault := recover(); fault != nil {
+			providers.Logger(ctx).Error("a provider's constructor panicked",
+				slog.String("type", f.typ), slog.String("stack", string(debug.Stack())))
+			built, err = nil, fmt.Errorf("its constructor panicked with a %T; the log has the stack", fault)
+		}
+	}()
 	p, err := f.construct(ctx, env, cfg)
 	if err != nil {
 		return nil, err // not p: it may be a nil pointer in an interface
@@ -61,23 +71,12 @@ func decode[C any](block json.RawMessage) (C, error) {
 	if len(block) == 0 {
 		return cfg, nil
 	}
+	if err := checkKeys(reflect.TypeFor[C](), block, ""); err != nil {
+		return cfg, err
+	}
 	decoder := json.NewDecoder(bytes.NewReader(block))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&cfg)
-	if key, ok := unknownKey(err); ok {
-		return cfg, fmt.Errorf("unknown key %q%s", key, instead(reflect.TypeFor[C](), block, key))
-	}
-	return cfg, explain(err)
-}
-
-// unknownKey is the one that a strict decoder does not know.
-func unknownKey(err error) (string, bool) {
-	if err == nil {
-		return "", false
-	}
-	quoted, is := strings.CutPrefix(err.Error(), "json: unknown field ")
-	key, err := strconv.Unquote(quoted)
-	return key, is && err == nil
+	return cfg, explain(decoder.Decode(&cfg))
 }
 
 // explain says which key of a block is wrong, in the words of the file. It never
@@ -86,9 +85,32 @@ func explain(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" holds the value
 		if wrong.Field == "" {
-			return fmt.Errorf("is a %s, want a mapping", kind)
+			return fmt.Errorf("is %s, want a mapping", inYAML(kind))
 		}
-		return fmt.Errorf("%s: is a %s, want %s", wrong.Field, kind, wrong.Type)
+		return fmt.Errorf("%s: is %s, want %s", wrong.Field, inYAML(kind), wanted(wrong.Type))
 	}
 	return err
+}
+
+// inYAML is the word of the file for a kind of JSON value.
+func inYAML(kind string) string {
+	switch kind {
+	case "object":
+		return "a mapping"
+	case "array":
+		return "a list"
+	default:
+		return "a " + kind
+	}
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return t.String()
+	}
 }

@@ -1,14 +1,17 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,6 +71,9 @@ func parse(text []byte) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, notYAML(err)
 	}
+	if err := oneDocument(text); err != nil {
+		return nil, err
+	}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(asJSON, &top); err != nil {
 		return nil, errors.New("is not a mapping with the key " + keyProviders)
@@ -82,6 +88,22 @@ func parse(text []byte) ([]json.RawMessage, error) {
 		return nil, fmt.Errorf("%s: is missing or not a list", keyProviders)
 	}
 	return list, nil
+}
+
+// oneDocument refuses a second document, which the parser would read past.
+func oneDocument(text []byte) error {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	var document yamlv3.Node
+	for i := 0; ; i++ {
+		switch err := decoder.Decode(&document); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return notYAML(err)
+		case i > 0:
+			return fmt.Errorf("line %d: a second YAML document, want one", document.Line)
+		}
+	}
 }
 
 // newEntry reads one entry. Its errors go on after "providers[i]".

@@ -53,7 +53,10 @@ func TestLoadFileRefuses(t *testing.T) {
 		"a file that is a list":   {"[1]", "is not a mapping with the key providers"},
 		"no list":                 {"providers: local", "providers: is missing or not a list"},
 		"another key at the top":  {"providers: []\nport: 1", `unknown key "port", want providers`},
-		"broken YAML":             {"providers: [\npassword: '" + secret, "is not YAML: line "},
+		"a second document": {
+			"providers: []\n---\nproviders: [{name: a, type: local}]\n", "line 2: a second YAML document, want one",
+		},
+		"broken YAML": {"providers: [\npassword: '" + secret, "is not YAML: line "},
 		"a secret taken for an alias": {
 			"providers: [{name: a, type: local, local: {password: *" + secret + "}}]", "is not YAML",
 		},
@@ -77,6 +80,12 @@ func TestLoadFileRefuses(t *testing.T) {
 		"a block of another type": {
 			"providers: [{name: a, type: local, gcp: {key: " + secret + "}}]",
 			`providers[0]: unknown key "gcp" in "a", want name, type and a block named like the type, "local"`,
+		},
+		"a key in another case": {
+			"providers: [{name: a, Type: local}]", `providers[0].type: "" is missing or not a string`,
+		},
+		"a key twice in two cases": {
+			"providers: [{name: a, Name: b, type: local}]", `providers[0]: unknown key "Name" in "a", want name, type`,
 		},
 		"a key beside the block": {
 			"providers: [{name: a, type: local, password: " + secret + "}]", `providers[0]: unknown key "password" in "a"`,

@@ -1,7 +1,8 @@
 // Package registry turns a providers file into named providers: LoadFile reads the
-// entries, Build constructs them with the factories of the types that are known.
-// It imports the contract and a YAML reader; it knows no provider type itself.
-// Start reading at Build; file.go says what a providers file may hold.
+// entries, Build constructs them with the factories of the types that are known, and
+// Live follows the file while calls are made. It imports the contract, a YAML reader
+// and fsnotify; it knows no provider type itself. Start reading at Build, then Live;
+// file.go says what a providers file may hold.
 package registry
 
 import (
@@ -27,67 +28,98 @@ type Options struct {
 
 // Set is the configured providers by name. It does not change once it is built.
 type Set struct {
-	providers map[string]providers.Provider
-	bare      map[string]providers.Provider // without decorators, to be closed
+	held map[string]*held
 }
 
 // Build constructs every entry. Constructors dial nothing, so an error is one of
 // configuration: it names the entry, the key and the value, or the provider whose
 // constructor refused. What was built before the error is closed again.
-func Build(ctx context.Context, opts Options) (*Set, error) {
+func Build(ctx context.Context, opts Options) (*Set, error) { return build(ctx, opts, &Set{}) }
+
+// build is Build after a former set, whose providers it keeps where nothing has
+// changed. An error leaves the former set as it is.
+func build(ctx context.Context, opts Options, former *Set) (*Set, error) {
 	if !isName(opts.Installation) {
 		return nil, fmt.Errorf("installation: %s", badName(opts.Installation))
 	}
-	if err := check(opts.Entries); err != nil {
+	if err := errors.Join(checkTypes(opts.Factories), check(opts.Entries)); err != nil {
 		return nil, err
 	}
-	set := &Set{providers: map[string]providers.Provider{}, bare: map[string]providers.Provider{}}
-	for i := range opts.Entries {
-		if err := set.add(ctx, i, opts); err != nil {
-			return nil, errors.Join(err, set.Close())
+	set := &Set{held: map[string]*held{}}
+	for i, entry := range opts.Entries {
+		was := former.held[entry.Name]
+		if was.fits(entry, was.files().digests()) {
+			set.held[entry.Name] = was
+			continue
 		}
+		h, err := opts.hold(ctx, i, was)
+		if err != nil {
+			return nil, errors.Join(err, set.leave(former))
+		}
+		set.held[entry.Name] = h
 	}
 	return set, nil
 }
 
-// add builds the i-th entry.
-func (s *Set) add(ctx context.Context, i int, opts Options) error {
-	entry := opts.Entries[i]
-	known := slices.IndexFunc(opts.Factories, func(f Factory) bool { return f.Type() == entry.Type })
+// hold constructs the provider of the i-th entry, in the place of another one or nil.
+func (o Options) hold(ctx context.Context, i int, was *held) (*held, error) {
+	entry := o.Entries[i]
+	known := slices.IndexFunc(o.Factories, func(f Factory) bool { return f.Type() == entry.Type })
 	if known < 0 {
-		return fmt.Errorf("%s.type: %q is not a provider type; known types: %s",
-			entry.place(i), entry.Type, strings.Join(types(opts.Factories), ", "))
+		return nil, fmt.Errorf("%s.type: %q is not a provider type; known types: %s",
+			entry.place(i), entry.Type, strings.Join(types(o.Factories), ", "))
 	}
-	p, err := opts.Factories[known].Build(ctx, Env{Name: entry.Name, Installation: opts.Installation}, entry.Block)
+	h, err := construct(ctx, o.Factories[known], Env{Name: entry.Name, Installation: o.Installation}, entry, was)
 	if err != nil {
-		return fmt.Errorf("%s: provider %q: %w", entry.place(i), entry.Name, err)
+		return nil, fmt.Errorf("%s: provider %q: %w", entry.place(i), entry.Name, err)
 	}
-	s.bare[entry.Name], s.providers[entry.Name] = p, p
-	if opts.Decorate != nil {
-		s.providers[entry.Name] = opts.Decorate(entry.Name, entry.Type, p)
+	if o.Decorate != nil {
+		h.provider = o.Decorate(entry.Name, entry.Type, h.bare)
 	}
-	return nil
+	return h, nil
 }
 
 // Lookup returns the provider of a name, and whether it is configured.
 func (s *Set) Lookup(name string) (providers.Provider, bool) {
-	p, ok := s.providers[name]
-	return p, ok
+	h, ok := s.held[name]
+	if !ok {
+		return nil, false
+	}
+	return h.provider, true
 }
 
 // Names returns the configured names in alphabetical order.
-func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.providers)) }
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.held)) }
 
-// Close closes every provider that can be closed. Call it once, after the last
-// call to a provider has ended.
-func (s *Set) Close() error {
+// Close closes every provider that can be closed and is not in use; one that is, is
+// closed when its last call ends. Call it once.
+func (s *Set) Close() error { return s.leave(&Set{}) }
+
+// leave gives up every provider that the other set does not have.
+func (s *Set) leave(other *Set) error {
 	var failed []error
-	for _, name := range slices.Sorted(maps.Keys(s.bare)) {
-		if err := providers.Close(s.bare[name]); err != nil {
-			failed = append(failed, fmt.Errorf("close provider %q: %w", name, err))
+	for _, name := range s.Names() {
+		if h := s.held[name]; h != other.held[name] {
+			failed = append(failed, h.leave())
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// checkTypes returns an error about a type whose word cannot stand in a file.
+func checkTypes(factories []Factory) error {
+	words := types(factories)
+	for i, word := range words {
+		switch {
+		case !isName(word):
+			return fmt.Errorf("provider type: %s", badName(word))
+		case word == keyName || word == keyType:
+			return fmt.Errorf("provider type: %q is a key of every entry", word)
+		case i > 0 && word == words[i-1]:
+			return fmt.Errorf("provider type: %q has two factories", word)
+		}
+	}
+	return nil
 }
 
 func types(factories []Factory) []string {

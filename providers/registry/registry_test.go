@@ -3,6 +3,8 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,27 @@ type config struct {
 	Nested struct {
 		Zones []string `json:"zones"`
 	} `json:"nested"`
+	Hosts []struct {
+		Name string `json:"name"`
+	} `json:"hosts"`
+	Images map[string]struct {
+		URL string `json:"url"`
+	} `json:"images"`
+}
+
+// check is what a constructor has against a configuration.
+func (c config) check() error {
+	for i, host := range c.Hosts {
+		if err := providers.CheckLocation(fmt.Sprintf("hosts[%d].name", i), host.Name); err != nil {
+			return err
+		}
+	}
+	for key := range c.Images {
+		if err := providers.CheckFileName("images", key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // closing is a provider that can be closed.
@@ -41,10 +64,13 @@ func (c *closing) Close() error {
 func factories(closed *int) []registry.Factory {
 	return []registry.Factory{
 		registry.NewFactory("mem", func(_ context.Context, env registry.Env, cfg config) (*closing, error) {
-			return &closing{Provider: fake.New(env.Name), env: env, cfg: cfg, closed: closed}, nil
+			return &closing{Provider: fake.New(env.Name), env: env, cfg: cfg, closed: closed}, cfg.check()
 		}),
 		registry.NewFactory("broken", func(context.Context, registry.Env, config) (*closing, error) {
 			return nil, errors.New("zone is empty")
+		}),
+		registry.NewFactory("panicking", func(_ context.Context, _ registry.Env, cfg config) (*closing, error) {
+			panic(cfg.Token)
 		}),
 	}
 }
@@ -53,7 +79,8 @@ func build(t *testing.T, file string, closed *int) (*registry.Set, error) {
 	t.Helper()
 	entries, err := registry.LoadFile(write(t, file))
 	require.NoError(t, err)
-	return registry.Build(t.Context(), registry.Options{
+	quiet := providers.WithLogger(t.Context(), slog.New(slog.DiscardHandler))
+	return registry.Build(quiet, registry.Options{
 		Installation: "dev", Entries: entries, Factories: factories(closed),
 	})
 }
@@ -86,15 +113,41 @@ func TestBuildRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"an unknown type, naming those it knows": {
 			"providers: [{name: a, type: gpc}]",
-			`providers[0].type: "gpc" is not a provider type; known types: broken, mem`,
+			`providers[0].type: "gpc" is not a provider type; known types: broken, mem, panicking`,
 		},
 		"an unknown key of a block": {
 			"providers: [{name: a, type: mem, mem: {sise: 3}}]",
-			`providers[0]: provider "a": mem: unknown key "sise", want size, token, nested`,
+			`providers[0]: provider "a": mem: unknown key "sise", want size, token, nested, hosts, images`,
 		},
 		"an unknown key deep in a block": {
 			"providers: [{name: a, type: mem, mem: {nested: {zone: x}}}]",
 			`provider "a": mem: unknown key "zone" in nested, want zones`,
+		},
+		"a key in another case": {
+			"providers: [{name: a, type: mem, mem: {Size: 3}}]", `mem: unknown key "Size", want size, token`,
+		},
+		"an unknown key in a list": {
+			"providers: [{name: a, type: mem, mem: {hosts: [{name: x}, {nam: " + secret + "}]}}]",
+			`provider "a": mem: unknown key "nam" in hosts[1], want name`,
+		},
+		"an unknown key in a catalogue": {
+			"providers: [{name: a, type: mem, mem: {images: {d: {ulr: " + secret + "}}}}]",
+			`provider "a": mem: unknown key "ulr" in images.d, want url`,
+		},
+		"a list in the place of a mapping": {
+			"providers: [{name: a, type: mem, mem: {nested: [" + secret + "]}}]", `mem: nested: is a list, want a mapping`,
+		},
+		"a location with the separator of an ID": {
+			"providers: [{name: a, type: mem, mem: {hosts: [{name: rack/1}]}}]",
+			`providers[0]: provider "a": hosts[0].name: "rack/1" holds "/", which separates location and name in an ID`,
+		},
+		"a key of a catalogue that leads out of its folder": {
+			"providers: [{name: a, type: mem, mem: {images: {../d: {}}}}]",
+			`providers[0]: provider "a": images: "../d" is not safe as a file name`,
+		},
+		"a constructor that panics": {
+			"providers: [{name: a, type: panicking, panicking: {token: " + secret + "}}]",
+			`providers[0]: provider "a": its constructor panicked with a string; the log has the stack`,
 		},
 		"a word in the place of a number": {
 			"providers: [{name: a, type: mem, mem: {size: " + secret + "}}]", `mem: size: is a string, want int`,
@@ -146,6 +199,27 @@ func TestBuildRefusesEntriesThatNoFileHolds(t *testing.T) {
 			})
 			require.ErrorContains(t, err, c.want)
 		})
+	}
+}
+
+func TestATypeIsAWordOfItsOwn(t *testing.T) {
+	t.Parallel()
+	typed := func(words ...string) (all []registry.Factory) {
+		for _, word := range words {
+			all = append(all, registry.NewFactory(word, func(context.Context, registry.Env, config) (*closing, error) {
+				return nil, errors.New("is not built")
+			}))
+		}
+		return all
+	}
+	for want, words := range map[string][]string{
+		`provider type: "name" is a key of every entry`: {"a", "name"},
+		`provider type: "type" is a key of every entry`: {"type"},
+		`provider type: "" is not a DNS label`:          {""},
+		`provider type: "a" has two factories`:          {"a", "b", "a"},
+	} {
+		_, err := registry.Build(t.Context(), registry.Options{Installation: "dev", Factories: typed(words...)})
+		require.ErrorContains(t, err, want)
 	}
 }
 
