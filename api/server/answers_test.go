@@ -118,6 +118,21 @@ var answers = map[string]call{
 		refreshed(s, t)
 	}},
 
+	"providers": {"GET", "/v1/providers", "", nil, nil},
+	"providers while the file is wrong": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
+		s.providers.Configuration.State = v1.ConfigurationRetained
+		s.providers.Configuration.Error = `providers.yaml: providers[1].name: "Gcp" is not a DNS label`
+		s.providers.Configuration.Since = birth.Add(time.Minute)
+	}},
+	"providers of a file that was never right": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
+		*s.providers = v1.ProviderList{Items: []v1.Provider{}, Configuration: v1.ProviderConfiguration{
+			State: v1.ConfigurationFailed, File: "providers.yaml", Since: birth, Error: "providers.yaml: is not YAML: line 3",
+		}}
+	}},
+	"providers of a process without a file": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
+		s.providers = nil
+	}},
+	"providers with a filter":    {"GET", "/v1/providers?type=local", "", nil, nil},
 	"health":                     {"GET", "/healthz", "", nil, failing(fleet.ErrUnavailable)},
 	"readiness":                  {"GET", "/readyz", "", nil, refreshed},
 	"readiness before a list":    {"GET", "/readyz", "", nil, nil},

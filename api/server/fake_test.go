@@ -194,16 +194,38 @@ func running(namespace, name, ip string) v1.Proxy {
 
 // stage is a server with everything that a test looks at.
 type stage struct {
-	fleet  *fakeFleet
-	clock  *fakeClock
-	log    *logBuffer
-	server *server.Server
+	fleet     *fakeFleet
+	clock     *fakeClock
+	log       *logBuffer
+	providers *v1.ProviderList // nil: the process has none to tell of
+	server    *server.Server
+}
+
+// configured are two providers, of which a load has kept one.
+func configured() *v1.ProviderList {
+	return &v1.ProviderList{
+		Configuration: v1.ProviderConfiguration{
+			State: v1.ConfigurationLoaded, File: "providers.yaml", LoadedAt: birth.Add(time.Second),
+		},
+		Items: []v1.Provider{
+			{Name: "gcp", Type: "gcp", LoadedAt: birth.Add(time.Second)},
+			{Name: "local", Type: "local", LoadedAt: birth, Profile: map[string]string{"quota": "absent", "readiness": "immediate"}},
+		},
+	}
 }
 
 func newStage(proxies ...v1.Proxy) *stage {
-	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}}
+	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured()}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.server = server.New(s.fleet, server.Options{Logger: logger, Clock: s.clock})
+	s.server = server.New(s.fleet, server.Options{
+		Logger: logger, Clock: s.clock,
+		Providers: func() (v1.ProviderList, bool) {
+			if s.providers == nil {
+				return v1.ProviderList{}, false
+			}
+			return *s.providers, true
+		},
+	})
 	return s
 }
 

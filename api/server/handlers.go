@@ -17,8 +17,9 @@ import (
 
 // handlers are the operations of openapi.yaml, one method each.
 type handlers struct {
-	fleet    Fleet
-	snapshot *snapshot
+	fleet     Fleet
+	snapshot  *snapshot
+	providers func() (v1.ProviderList, bool)
 }
 
 var _ openapi.StrictServerInterface = handlers{}

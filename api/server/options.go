@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"log/slog"
 	"time"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // Options are what a server may be given. The zero value is good.
@@ -11,6 +13,9 @@ type Options struct {
 	Logger *slog.Logger // nil discards
 	Clock  Clock        // nil is the system's
 	Limits Limits       // a zero field takes its default
+	// Providers returns the providers of this process, and whether it has any to tell
+	// of; nil has none. It must not block.
+	Providers func() (v1.ProviderList, bool)
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal
@@ -46,6 +51,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = systemClock{}
+	}
+	if o.Providers == nil {
+		o.Providers = func() (v1.ProviderList, bool) { return v1.ProviderList{}, false }
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o

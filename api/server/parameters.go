@@ -20,11 +20,12 @@ const (
 // is refused: a mistyped filter must not become no filter. The health checks are
 // left out, because what supervisors add to them is their own affair.
 var queryParameters = map[string][]string{
-	"applyProxy":   nil,
-	"getProxy":     nil,
-	"deleteProxy":  nil,
-	"listProxies":  nil,
-	"getDiscovery": {"format"},
+	"applyProxy":    nil,
+	"getProxy":      nil,
+	"deleteProxy":   nil,
+	"listProxies":   nil,
+	"getDiscovery":  {"format"},
+	"listProviders": nil,
 }
 
 // parameterChecks are the middlewares that hold each operation to its parameters.

@@ -27,6 +27,7 @@ var (
 	unknownField     = kind{"unknown-field", "Unknown field", http.StatusBadRequest}
 	duplicateField   = kind{"duplicate-field", "Duplicate field", http.StatusBadRequest}
 	notFound         = kind{"not-found", "No such proxy", http.StatusNotFound}
+	providersUnknown = kind{"providers-unknown", "Providers are unknown", http.StatusNotFound}
 	noSuchRoute      = kind{"no-such-route", "No such route", http.StatusNotFound}
 	methodNotAllowed = kind{"method-not-allowed", "Method not allowed", http.StatusMethodNotAllowed}
 	bodyTooSlow      = kind{"body-too-slow", "Body too slow", http.StatusRequestTimeout}

@@ -36,7 +36,7 @@ func New(fleet Fleet, opts Options) *Server {
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
 	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors)
 	// The one route table is the generated one.
-	operations := openapi.NewStrictHandler(handlers{fleet, s.snapshot}, nil)
+	operations := openapi.NewStrictHandler(handlers{fleet, s.snapshot, opts.Providers}, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: parameterChecks()})
 	return s

@@ -121,7 +121,7 @@ type Problem struct {
 	// `malformed-request`, `wrong-type`, `unknown-field`, `duplicate-field`, `invalid-field`,
 	// `not-found`, `no-such-route`, `method-not-allowed`, `body-too-slow`, `conflict`,
 	// `body-too-large`, `unsupported-media-type`, `unavailable`, `not-ready`,
-	// `discovery-unknown` or `internal`.
+	// `discovery-unknown`, `providers-unknown` or `internal`.
 	//
 	//
 	// Example: urn:egressfleet:problem:invalid-field
@@ -153,6 +153,15 @@ type Problem struct {
 	// Example: 65536
 	Value *string `json:"value,omitempty"`
 }
+
+// Provider One configured provider. Fields may be added.
+type Provider = v1.Provider
+
+// ProviderConfiguration The state of the providers file. Fields may be added.
+type ProviderConfiguration = v1.ProviderConfiguration
+
+// ProviderList The providers of one process. Fields may be added.
+type ProviderList = v1.ProviderList
 
 // Proxy What a person asks for and what became of it.
 type Proxy = v1.Proxy
@@ -187,6 +196,9 @@ type Internal = Problem
 
 // Invalid An error, after RFC 9457.
 type Invalid = Problem
+
+// NoProviders An error, after RFC 9457.
+type NoProviders = Problem
 
 // NotFound An error, after RFC 9457.
 type NotFound = Problem
@@ -251,6 +263,9 @@ type ServerInterface interface {
 	// ApplyProxy Make a Proxy wanted
 	// (PUT /v1/namespaces/{namespace}/proxies/{name})
 	ApplyProxy(ctx echo.Context, namespace Namespace, name Name, params ApplyProxyParams) error
+	// ListProviders List the configured providers
+	// (GET /v1/providers)
+	ListProviders(ctx echo.Context) error
 }
 
 // ServerInterfaceWrapper converts echo contexts to parameters.
@@ -419,6 +434,15 @@ func (w *ServerInterfaceWrapper) ApplyProxy(ctx echo.Context) error {
 	return err
 }
 
+// ListProviders converts echo context to params.
+func (w *ServerInterfaceWrapper) ListProviders(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListProviders(ctx)
+	return err
+}
+
 // This is a simple interface which specifies echo.Route addition functions which
 // are present on both echo.Echo and echo.Group, since we want to allow using
 // either of them for path registration
@@ -470,6 +494,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.DeleteProxy, options.OperationMiddlewares["deleteProxy"]...)
 	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.GetProxy, options.OperationMiddlewares["getProxy"]...)
 	router.PUT(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.ApplyProxy, options.OperationMiddlewares["applyProxy"]...)
+	router.GET(options.BaseURL+"/v1/providers", wrapper.ListProviders, options.OperationMiddlewares["listProviders"]...)
 	router.GET(options.BaseURL+"/v1/discovery", wrapper.GetDiscovery, options.OperationMiddlewares["getDiscovery"]...)
 	router.GET(options.BaseURL+"/healthz", wrapper.GetHealth, options.OperationMiddlewares["getHealth"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.GetReadiness, options.OperationMiddlewares["getReadiness"]...)
@@ -481,6 +506,8 @@ type ConflictApplicationProblemPlusJSONResponse Problem
 type InternalApplicationProblemPlusJSONResponse Problem
 
 type InvalidApplicationProblemPlusJSONResponse Problem
+
+type NoProvidersApplicationProblemPlusJSONResponse Problem
 
 type NotFoundApplicationProblemPlusJSONResponse Problem
 
@@ -1208,6 +1235,75 @@ func (response ApplyProxy503ApplicationProblemPlusJSONResponse) VisitApplyProxyR
 	return err
 }
 
+type ListProvidersRequestObject struct {
+}
+
+type ListProvidersResponseObject interface {
+	VisitListProvidersResponse(w http.ResponseWriter) error
+}
+
+type ListProviders200JSONResponse ProviderList
+
+func (response ListProviders200JSONResponse) VisitListProvidersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProviders400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response ListProviders400ApplicationProblemPlusJSONResponse) VisitListProvidersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProviders404ApplicationProblemPlusJSONResponse struct {
+	NoProvidersApplicationProblemPlusJSONResponse
+}
+
+func (response ListProviders404ApplicationProblemPlusJSONResponse) VisitListProvidersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListProviders500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListProviders500ApplicationProblemPlusJSONResponse) VisitListProvidersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// GetHealth Whether the process serves
@@ -1231,6 +1327,9 @@ type StrictServerInterface interface {
 	// ApplyProxy Make a Proxy wanted
 	// (PUT /v1/namespaces/{namespace}/proxies/{name})
 	ApplyProxy(ctx context.Context, request ApplyProxyRequestObject) (ApplyProxyResponseObject, error)
+	// ListProviders List the configured providers
+	// (GET /v1/providers)
+	ListProviders(ctx context.Context, request ListProvidersRequestObject) (ListProvidersResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx echo.Context, request any) (any, error)
@@ -1437,6 +1536,29 @@ func (sh *strictHandler) ApplyProxy(ctx echo.Context, namespace Namespace, name 
 		return err
 	} else if validResponse, ok := response.(ApplyProxyResponseObject); ok {
 		return validResponse.VisitApplyProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListProviders operation middleware
+func (sh *strictHandler) ListProviders(ctx echo.Context) error {
+	var request ListProvidersRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListProviders(ctx.Request().Context(), request.(ListProvidersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListProviders")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListProvidersResponseObject); ok {
+		return validResponse.VisitListProvidersResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
