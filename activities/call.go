@@ -27,7 +27,7 @@ type result[T any] struct {
 func call[T any](
 	ctx context.Context, a *Instances, name string, do func(context.Context, providers.Provider) (T, error),
 ) (out T, err error) {
-	p, ok := a.Lookup(name)
+	p, release, ok := a.Lookup(name)
 	if !ok {
 		return out, ToApplicationError(providers.Wrap(providers.ErrPermanent, "lookup", name, "", errNotConfigured))
 	}
@@ -35,7 +35,10 @@ func call[T any](
 	defer cancel()
 	ctx, stop := beating(ctx)
 	defer stop()
-	r := outlive(ctx, name, func(ctx context.Context) (T, error) { return do(ctx, p) })
+	r := outlive(ctx, name, func(ctx context.Context) (T, error) {
+		defer release() // not before: a call that hangs has the provider still
+		return do(ctx, p)
+	})
 	return r.out, lastWord(ctx, ToApplicationError(r.err))
 }
 

@@ -11,8 +11,9 @@ import (
 
 // Instances wraps each provider call as one activity.
 type Instances struct {
-	// Lookup returns a configured provider, in its decorators.
-	Lookup func(name string) (providers.Provider, bool)
+	// Lookup returns a configured provider, in its decorators. release is called once
+	// when the call has ended, and never before: the provider may be closed then.
+	Lookup func(name string) (p providers.Provider, release func(), ok bool)
 	// Installation marks what is created; a configured DNS label.
 	Installation string
 	// SecretsDir holds the content of secretRefs as <name>/<key>; empty for none.

@@ -33,7 +33,9 @@ func newBench(t *testing.T) *bench {
 		env: new(sdktest.WorkflowTestSuite).NewTestActivityEnvironment(),
 	}
 	b.act = &activities.Instances{
-		Lookup:       func(name string) (providers.Provider, bool) { return b.backend, name == "fake" },
+		Lookup: func(name string) (providers.Provider, func(), bool) {
+			return b.backend, func() {}, name == "fake"
+		},
 		Installation: fake.DefaultInstallation, SecretsDir: t.TempDir(),
 	}
 	b.env.RegisterActivity(b.act)
@@ -273,7 +275,7 @@ func (p partial) Inventory(context.Context) (providers.Inventory, error) {
 func TestWhatCouldNotBeListedIsNotGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.act.Lookup = func(string) (providers.Provider, bool) { return partial{b.backend}, true }
+	b.act.Lookup = func(string) (providers.Provider, func(), bool) { return partial{b.backend}, func() {}, true }
 	_, err := run[activities.Answer](b, b.act.FindInstance, activities.OwnRef{Provider: "fake", UID: "u1"})
 	require.Equal(t, providers.ErrTransient, activities.ErrorClass(err))
 	require.ErrorContains(t, err, "zone b")
@@ -302,4 +304,29 @@ func TestEveryCallHasADeadlineWithinItsAttempt(t *testing.T) {
 	require.Equal(t, map[string]bool{
 		providers.OpCreate: true, providers.OpGet: true, providers.OpList: true, providers.OpDelete: true,
 	}, within)
+}
+
+func TestAProviderIsReleasedOnceItsCallHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, does := range map[string]fake.Hook{
+		"an answer": func(context.Context) error { return nil },
+		"an error":  fake.Failing(providers.ErrPermanent),
+		"a panic":   func(context.Context) error { panic("nil map") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			released := 0
+			b.act.Lookup = func(string) (providers.Provider, func(), bool) {
+				return b.backend, func() { released++ }, true
+			}
+			b.backend.Before(providers.OpDelete, func(ctx context.Context) error {
+				require.Zero(t, released, "the call is under way")
+				return does(ctx)
+			})
+			_, err := run[struct{}](b, b.act.DeleteInstance, activities.InstanceRef{Provider: "fake", ID: "mem/a"})
+			require.Equal(t, name == "an answer", err == nil)
+			require.Equal(t, 1, released)
+		})
+	}
 }

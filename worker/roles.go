@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers"
-	"github.com/egressfleet/egressfleet/providers/all"
-	"github.com/egressfleet/egressfleet/providers/decorators"
-	"github.com/egressfleet/egressfleet/providers/registry"
 	"github.com/egressfleet/egressfleet/workflows"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
@@ -24,8 +20,6 @@ const (
 	workerStopTimeout = time.Minute
 	// prepareTimeout bounds what is asked of Temporal before work begins.
 	prepareTimeout = 30 * time.Second
-	// tracerName is the name of our spans' source.
-	tracerName = "github.com/egressfleet/egressfleet"
 )
 
 // prepareNamespace makes the search attributes and the birth record of the
@@ -37,26 +31,6 @@ func (p *process) prepareNamespace(ctx context.Context) error {
 		return err
 	}
 	return p.fleet.EnsureInstallation(ctx)
-}
-
-// buildProviders constructs the configured providers in their decorators.
-func (p *process) buildProviders(ctx context.Context) error {
-	entries, err := registry.LoadFile(p.cfg.ProvidersFile)
-	if err != nil {
-		return usageError{err}
-	}
-	metrics := decorators.NewMetrics(p.registry)
-	p.providers, err = registry.Build(ctx, registry.Options{
-		Installation: p.cfg.Installation, Entries: entries, Factories: all.Factories(),
-		Decorate: func(name, _ string, inner providers.Provider) providers.Provider {
-			return decorators.Stack(inner, name, otel.Tracer(tracerName), metrics)
-		},
-	})
-	if err != nil {
-		return usageError{err}
-	}
-	p.onStop(p.providers.Close)
-	return nil
 }
 
 // startWorker begins to take work.
@@ -92,7 +66,7 @@ func (p *process) listenAPI(ctx context.Context) (err error) {
 // serveAPI answers that the fleet is unavailable, and that the process lives.
 func (p *process) serveAPI(ctx context.Context) error {
 	p.awaited = newAwaitedFleet()
-	s := server.New(p.awaited, server.Options{Logger: p.log})
+	s := server.New(p.awaited, server.Options{Logger: p.log, Providers: p.shownProviders})
 	p.stopAPI = p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
 	return nil
 }

@@ -78,7 +78,8 @@ type process struct {
 
 	temporal  client.Client
 	fleet     *fleet.Client
-	providers *registry.Set
+	providers *registry.Live // nil where the process was told of no file
+	releaser  *releaser
 	api       net.Listener
 	awaited   *awaitedFleet // what the API asks
 	addresses Addresses
@@ -97,10 +98,10 @@ func (p *process) steps() []func(context.Context) error {
 		}
 	}
 	add(config.RoleAPI, p.listenAPI)
-	add(config.RoleWorker, p.buildProviders)
+	steps = append(steps, p.loadProviders)
 	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)
-	add(config.RoleWorker, p.prepareNamespace, p.startWorker)
+	add(config.RoleWorker, p.prepareNamespace, p.startWorker, p.openReleaser)
 	add(config.RoleAPI, p.openAPI)
 	return steps
 }

@@ -108,7 +108,8 @@ func processSettings() []setting {
 			func(c *Config, v string) error { return setCount(&c.MaxConcurrentActivities, v) },
 		},
 		{
-			"providersFile", "providers-file", "", "file that lists the providers; required for the role worker",
+			"providersFile", "providers-file", "", "file that lists the providers, and is followed; " +
+				"required for the role worker, and shown by the role api",
 			func(c *Config, v string) error { c.ProvidersFile = v; return nil },
 		},
 		{

@@ -41,7 +41,7 @@ func followed(t *testing.T, fail error, do func(b *bench, e *events)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, e := newBench(t), &events{changed: make(chan struct{}), fail: fail}
-		b.configure(`providers: [{name: a, type: vault}]`)
+		b.configure(one)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); b.live.Follow(ctx, e) }()
@@ -69,8 +69,11 @@ func (b *bench) told() (o registry.Outcome) {
 	return o
 }
 
-// two is a file with another provider than before.
-const two = `providers: [{name: a, type: vault}, {name: b, type: vault}]`
+// one is the file as it is first, two has another provider.
+const (
+	one = `providers: [{name: a, type: vault}]`
+	two = `providers: [{name: a, type: vault}, {name: b, type: vault}]`
+)
 
 func TestAChangeIsReadOnceAllIsQuiet(t *testing.T) {
 	followed(t, nil, func(b *bench, e *events) {
@@ -142,7 +145,7 @@ func TestAFaultIsToldOnceAndMendsWithoutAnEvent(t *testing.T) {
 		require.ErrorContains(b.t, b.told().Err, "size: -1")
 		pass(time.Minute)
 		require.Empty(b.t, b.heard, "the same fault at every poll is no news")
-		b.write("providers.yaml", two)
+		b.write("providers.yaml", one) // as it was loaded before
 		pass(16 * time.Second)
 		require.NoError(b.t, b.told().Err)
 	})

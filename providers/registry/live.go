@@ -53,6 +53,7 @@ func NewLive(opts LiveOptions) *Live {
 // Outcome is what a load came to.
 type Outcome struct {
 	Change
+	First bool      // nothing was served before it
 	Names []string  // configured now
 	At    time.Time // of the load
 	Err   error     // then everything is as it was
@@ -118,6 +119,7 @@ func (l *Live) conclude(o *Outcome) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.At = time.Now()
+	o.First = l.loadedAt.IsZero()
 	was := l.fault
 	l.fault = o.Err
 	switch {

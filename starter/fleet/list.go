@@ -28,7 +28,24 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	}
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
 		proxy.WorkflowType, proxy.IDPrefix(namespace))
+	found, err := c.find(ctx, query)
+	if err != nil {
+		return nil, err
+	}
 	var all []v1.Proxy
+	for _, info := range found {
+		// One that cannot be shown does not hide the others; Get says why.
+		if p, err := shown(info); err == nil {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, inOrder)
+	// A proxy that continues as new between two pages is on both.
+	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 }), nil
+}
+
+// find returns what Visibility finds, page after page.
+func (c *Client) find(ctx context.Context, query string) (all []*workflow.WorkflowExecutionInfo, err error) {
 	var next []byte
 	for {
 		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -37,19 +54,11 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 		if err != nil {
 			return nil, translate(err)
 		}
-		for _, info := range page.GetExecutions() {
-			// One that cannot be shown does not hide the others; Get says why.
-			if p, err := shown(info); err == nil {
-				all = append(all, p)
-			}
-		}
+		all = append(all, page.GetExecutions()...)
 		if next = page.GetNextPageToken(); len(next) == 0 {
-			break
+			return all, nil
 		}
 	}
-	slices.SortFunc(all, inOrder)
-	// A proxy that continues as new between two pages is on both.
-	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 }), nil
 }
 
 func inOrder(a, b v1.Proxy) int {

@@ -134,6 +134,36 @@ func TestAProviderThatNobodyConfiguredIsAcceptedAndShown(t *testing.T) {
 	w.deleteAll()
 }
 
+// Field report kubermatic/machine-controller#2080: what was missing is there, and
+// somebody had to lend a hand.
+func TestAProxyRunsSoonAfterItsProviderIsConfigured(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start()
+	before := w.providers()
+	status, body := w.put("a", v1.ProxySpec{Provider: "later", Port: 3128})
+	require.Equal(t, http.StatusCreated, status, string(body))
+	require.Eventually(t, func() bool {
+		p := w.get("a")
+		c, _ := p.Status.Condition(v1.ConditionProvisioned)
+		return p.Status.Phase == v1.PhaseBlocked && c.Reason == v1.ReasonProviderNotConfigured
+	}, soon, tick)
+
+	w.configure("local", "Later") // a slip first
+	require.Eventually(t, func() bool {
+		return w.providers().Configuration.State == v1.ConfigurationRetained
+	}, soon, tick, "%s", w.log)
+	require.Equal(t, before.Items, w.providers().Items)
+	w.configure("local", "later")
+	p := w.running("a") // its own next look would be in an hour
+	require.NotEmpty(t, p.Status.IP)
+	after := w.providers()
+	require.Equal(t, v1.ConfigurationLoaded, after.Configuration.State)
+	require.Len(t, after.Items, 2)
+	require.Contains(t, after.Items, before.Items[0], "it was kept")
+	w.deleteAll()
+}
+
 func TestWithoutTemporalTheAPISaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -92,11 +92,28 @@ func newWorldOn(t *testing.T, server *devserver.Server) *world {
 	dir := t.TempDir()
 	w := &world{t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t)}
 	t.Cleanup(w.killInstances)
-	w.write("providers.yaml", "providers:\n- name: local\n  type: local\n  local:\n    dir: "+w.instances+"\n")
+	w.configure("local")
 	w.write("worker.yaml", fmt.Sprintf("installation: e2e\nsteadyPoll: 1s\n"+
 		"providersFile: %s\napi:\n  port: %d\nmetrics:\n  port: %d\n",
 		filepath.Join(dir, "providers.yaml"), w.api, freePort(t)))
 	return w
+}
+
+// configure lists providers of the type local.
+func (w *world) configure(names ...string) {
+	text := "providers:\n"
+	for _, name := range names {
+		text += "- {name: " + name + ", type: local, local: {dir: " + w.instances + "}}\n"
+	}
+	w.write("providers.yaml", text)
+}
+
+// providers returns what the API tells of them; empty where it cannot be read.
+func (w *world) providers() (list v1.ProviderList) {
+	if status, body := w.call(http.MethodGet, "/v1/providers", nil); status == http.StatusOK {
+		require.NoError(w.t, json.Unmarshal(body, &list))
+	}
+	return list
 }
 
 func (w *world) write(name, content string) {

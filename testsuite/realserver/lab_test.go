@@ -66,6 +66,7 @@ type lab struct {
 	name     string
 	queue    string
 	around   []interceptor.WorkerInterceptor
+	knows    func(provider string) bool // whether it is configured
 }
 
 // quick is the production timing with every wait short, except the steady watch: it
@@ -90,6 +91,7 @@ func newLab(t *testing.T, timing proxy.Timing) *lab {
 		Client: fleet.New(c, "test", fleet.WithTaskQueue("queue-"+name)),
 		t:      t, temporal: c, timing: timing,
 		backend: fake.WithFaults(fake.New("fake")), name: name, queue: "queue-" + name,
+		knows: func(provider string) bool { return provider == "fake" },
 	}
 }
 
@@ -98,7 +100,9 @@ func (l *lab) work() (stop func()) {
 	w := worker.New(l.temporal, l.queue, worker.Options{Interceptors: l.around})
 	workflows.Register(w, l.timing)
 	activities.Register(w, &activities.Instances{
-		Lookup:       func(name string) (providers.Provider, bool) { return l.backend, name == "fake" },
+		Lookup: func(name string) (providers.Provider, func(), bool) {
+			return l.backend, func() {}, l.knows(name)
+		},
 		Installation: fake.DefaultInstallation,
 	})
 	require.NoError(l.t, w.Start())

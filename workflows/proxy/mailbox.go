@@ -16,9 +16,12 @@ type HealthReport struct {
 
 // Hint is signalled by whoever noticed something; the entity looks for itself.
 // Renew asks for a new run, which brings new code in; a latch goes along.
+// ProviderChanged says that the configuration of the proxy's provider is another one:
+// it releases what waits for that, and is a plain hint to every other proxy.
 type Hint struct {
-	Reason string `json:"reason,omitempty"`
-	Renew  bool   `json:"renew,omitempty"`
+	Reason          string `json:"reason,omitempty"`
+	Renew           bool   `json:"renew,omitempty"`
+	ProviderChanged bool   `json:"providerChanged,omitempty"`
 }
 
 // mailbox is everything that reaches a run without a handler: the signals, and a
@@ -86,9 +89,14 @@ func (e *entity) onHealth(r HealthReport) {
 }
 
 // onHint wakes the entity, unless it waits after a failure: a hint shortens no
-// back-off and releases nothing.
+// back-off, and releases nothing but what waits for another configuration.
 func (e *entity) onHint(h Hint) {
 	e.renew = e.renew || h.Renew
+	if h.ProviderChanged && e.version >= versionRelease && e.state.latched() {
+		e.state.Makes = 0 // another configuration may make instances that stay
+		e.wake(e.mail.ctx, "ProviderChanged", h.Reason)
+		return
+	}
 	e.woken = e.woken || !e.state.Patient
 }
 

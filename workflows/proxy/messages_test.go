@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -37,6 +38,9 @@ func TestLatch(t *testing.T) {
 		"the same spec releases nothing": {
 			func(sc *scene) { sc.tell(UpdateApply, "m", ApplyInput{Spec: spec}) }, 1,
 		},
+		"a changed provider releases": {
+			func(sc *scene) { sc.SignalWorkflow(SignalHint, Hint{ProviderChanged: true, Reason: "changed"}) }, 2,
+		},
 		"retry releases":        {func(sc *scene) { sc.tell(UpdateRetry, "m", Why{}) }, 2},
 		"another spec releases": {func(sc *scene) { sc.tell(UpdateApply, "m", ApplyInput{Spec: other}) }, 2},
 	}
@@ -55,6 +59,51 @@ func TestLatch(t *testing.T) {
 			sc.runs()
 		})
 	}
+}
+
+func TestARunOfBeforeIsNotReleasedByAChangedProvider(t *testing.T) {
+	sc := newScene(t)
+	sc.OnGetVersion(changeRound, workflow.Version(versionFirst), workflow.Version(versionNewest)).
+		Return(workflow.Version(versionFirst))
+	sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrPermanent))
+	sc.at(20*time.Minute, func() { sc.SignalWorkflow(SignalHint, Hint{ProviderChanged: true}) })
+	sc.at(30*time.Minute, func() {
+		require.Equal(t, 1, sc.backend.Calls(providers.OpCreate), "its history may have been written by other code")
+		sc.backend.Heal()
+	})
+	sc.deleteAt(3 * time.Hour)
+	sc.runs()
+}
+
+func TestAChangedProviderIsShownAndHurriesNoBackOff(t *testing.T) {
+	sc := newScene(t)
+	sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrQuotaExceeded))
+	sc.at(20*time.Minute, func() {
+		before := sc.backend.Calls(providers.OpCreate)
+		for range 5 {
+			sc.SignalWorkflow(SignalHint, Hint{ProviderChanged: true})
+		}
+		sc.at(time.Minute, func() { require.LessOrEqual(t, sc.backend.Calls(providers.OpCreate), before+1) })
+	})
+	sc.at(30*time.Minute, func() {
+		sc.backend.Heal()
+		sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrPermanent))
+	})
+	sc.at(40*time.Minute, func() {
+		require.Equal(t, v1.PhaseBlocked, sc.status().Phase)
+		sc.backend.Heal()
+		sc.SignalWorkflow(SignalHint, Hint{ProviderChanged: true, Reason: "another credential"})
+	})
+	sc.at(41*time.Minute, func() {
+		require.Equal(t, v1.PhaseRunning, sc.status().Phase)
+		var details []string
+		for _, e := range sc.timeline() {
+			details = append(details, e.Reason+": "+e.Detail)
+		}
+		require.Contains(t, details, "ProviderChanged: another credential")
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
 }
 
 func TestCancelAndSignalMeanDelete(t *testing.T) {

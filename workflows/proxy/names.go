@@ -67,6 +67,25 @@ func SearchAttributes() []temporal.SearchAttributeKey {
 	return []temporal.SearchAttributeKey{attrPhase, attrProvider, attrRegion, attrReason, attrHealthy}
 }
 
+// LatchedReasons are those with which a proxy that is being deleted waits for another
+// configuration of its provider. One that is not is Blocked then.
+func LatchedReasons() []string {
+	return []string{v1.ReasonProviderNotConfigured, v1.ReasonPermanentError}
+}
+
+// LatchedOn returns the query of Visibility for the proxies that wait for another
+// configuration of a provider, or for those of them with a reason. The name must be a
+// DNS label.
+func LatchedOn(provider, reason string) string {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s = '%s' AND "+
+		"(%s = '%s' OR (%s = '%s' AND %s IN ('%s')))", WorkflowType, attrProvider.GetName(), provider, attrPhase.GetName(), v1.PhaseBlocked,
+		attrPhase.GetName(), v1.PhaseDeleting, attrReason.GetName(), strings.Join(LatchedReasons(), "', '"))
+	if reason != "" {
+		query += fmt.Sprintf(" AND %s = '%s'", attrReason.GetName(), reason)
+	}
+	return query
+}
+
 // WorkflowID is the only place where the ID is written.
 func WorkflowID(namespace, name string) string { return idPrefix + namespace + "/" + name }
 

@@ -45,7 +45,9 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	sc.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("default", "a"), TaskQueue: TaskQueue})
 	sc.RegisterWorkflowWithOptions(Workflow{Timing: sc.timing}.Run, workflow.RegisterOptions{Name: WorkflowType})
 	sc.RegisterActivity(&activities.Instances{
-		Lookup:       func(name string) (providers.Provider, bool) { return sc.backend, name == "fake" },
+		Lookup: func(name string) (providers.Provider, func(), bool) {
+			return sc.backend, func() {}, name == "fake"
+		},
 		Installation: fake.DefaultInstallation, SecretsDir: sc.secrets,
 	})
 	return sc

@@ -122,6 +122,19 @@ func (s State) unwanted(inst *providers.Instance) string {
 	return ""
 }
 
+// latched reports whether the proxy waits for something that another configuration
+// of its provider may mend. LatchedOn finds the same ones from outside.
+func (s State) latched() bool {
+	switch s.Status.Phase {
+	case v1.PhaseBlocked:
+		return true
+	case v1.PhaseDeleting:
+		return slices.Contains(LatchedReasons(), s.reason())
+	default:
+		return false
+	}
+}
+
 // phase is where the proxy is while nothing is done.
 func (s State) phase() v1.Phase {
 	switch {

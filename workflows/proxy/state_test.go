@@ -72,3 +72,35 @@ func TestPausesDoubleUpToTheirBound(t *testing.T) {
 	require.Equal(t, 5*time.Minute, timing.pause(paceRetry, 9))
 	require.Equal(t, 5*time.Minute, timing.pause(paceQuota, 9))
 }
+
+func TestWhoWaitsForAnotherConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		phase     v1.Phase
+		condition string
+		reason    string
+		latched   bool
+	}{
+		"blocked, whatever the reason":       {v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonForeignInstance, true},
+		"blocked without a provider":         {v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonProviderNotConfigured, true},
+		"deleting without a provider":        {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonProviderNotConfigured, true},
+		"deleting against a permanent error": {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonPermanentError, true},
+		"deleting, full":                     {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonQuotaExceeded, false},
+		"deleting as it should":              {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonInProgress, false},
+		"running":                            {v1.PhaseRunning, v1.ConditionProvisioned, v1.ReasonCreated, false},
+		"full":                               {v1.PhasePending, v1.ConditionProvisioned, v1.ReasonQuotaExceeded, false},
+	} {
+		s := State{Deleting: c.phase == v1.PhaseDeleting}
+		s.Status.Phase = c.phase
+		s.Status.SetCondition(noon, v1.Condition{Type: c.condition, Reason: c.reason})
+		require.Equal(t, c.latched, s.latched(), name)
+	}
+}
+
+func TestLatchedOnAsksForOneProvider(t *testing.T) {
+	t.Parallel()
+	all := "WorkflowType = 'Proxy' AND ExecutionStatus = 'Running' AND ProxyProvider = 'gcp' AND " +
+		"(ProxyPhase = 'Blocked' OR (ProxyPhase = 'Deleting' AND ProxyReason IN ('ProviderNotConfigured', 'PermanentError')))"
+	require.Equal(t, all, LatchedOn("gcp", ""))
+	require.Equal(t, all+" AND ProxyReason = 'ProviderNotConfigured'", LatchedOn("gcp", v1.ReasonProviderNotConfigured))
+}

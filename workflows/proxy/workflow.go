@@ -20,6 +20,7 @@ type Workflow struct{ Timing Timing }
 type entity struct {
 	uid, namespace, name string
 	timing               Timing
+	version              workflow.Version // of this run
 	state                State
 	mail                 mailbox
 	seen                 *observation // what the last wait saw, if it ended by seeing
@@ -32,11 +33,12 @@ type entity struct {
 // Run owns one Proxy from its start until nothing is left of it. It fails at once on
 // input that cannot be right, and never on a provider's error.
 func (w Workflow) Run(ctx workflow.Context, in Input) error {
-	pinVersion(ctx)
+	version := pinVersion(ctx)
 	e, err := newEntity(ctx, w.Timing, in)
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalidInput, nil)
 	}
+	e.version = version
 	if err := e.register(ctx); err != nil {
 		return err
 	}
