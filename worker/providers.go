@@ -72,6 +72,6 @@ func (p *process) logReload(o registry.Outcome) {
 		p.log.Error("the providers file cannot be used; everything stays as it was",
 			slog.String("error", o.Err.Error()), slog.Any("providers", o.Names))
 	case !o.First:
-		p.log.Info("providers were loaded anew", slog.String("change", o.Change.String()))
+		p.log.Info("providers were loaded anew", slog.String("change", o.String()))
 	}
 }

@@ -209,7 +209,10 @@ func configured() *v1.ProviderList {
 		},
 		Items: []v1.Provider{
 			{Name: "gcp", Type: "gcp", LoadedAt: birth.Add(time.Second)},
-			{Name: "local", Type: "local", LoadedAt: birth, Profile: map[string]string{"quota": "absent", "readiness": "immediate"}},
+			{
+				Name: "local", Type: "local", LoadedAt: birth,
+				Profile: map[string]string{"quota": "absent", "readiness": "immediate"},
+			},
 		},
 	}
 }

@@ -186,11 +186,11 @@ func TestABadFileKeepsEverything(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"bad syntax":        {"providers: [", "is not YAML"},
 		"a half of it":      {"", "providers: is missing or not a list"},
-		"an unknown key":    {"providers: [{name: a, type: vault, vault: {sise: 1}}]", `unknown key "sise", want size, tokenFile`},
-		"two of one name":   {"providers: [{name: a, type: vault}, {name: a, type: vault}]", `[1].name: "a" is also the name of`},
+		"an unknown key":    {"providers: [{name: a, type: vault, vault: {sise: 1}}]", `unknown key "sise", want size`},
+		"two of one name":   {"providers: [{name: a, type: vault}, {name: a, type: vault}]", `[1].name: "a" is also the`},
 		"a bad name":        {"providers: [{name: A, type: vault}]", `providers[0].name: "A" is not a DNS label`},
 		"an unknown type":   {"providers: [{name: a, type: valut}]", `providers[0].type: "valut" is not a provider type`},
-		"one of two is bad": {"providers: [{name: new, type: vault}, {name: a, type: vault, vault: {size: -1}}]", "size: -1 is"},
+		"one of two is bad": {"providers: [{name: n1, type: vault}, {name: a, type: vault, vault: {size: -1}}]", "size: -1"},
 		"the file is gone":  {"gone", "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

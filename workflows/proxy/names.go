@@ -78,7 +78,8 @@ func LatchedReasons() []string {
 // DNS label.
 func LatchedOn(provider, reason string) string {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s = '%s' AND "+
-		"(%s = '%s' OR (%s = '%s' AND %s IN ('%s')))", WorkflowType, attrProvider.GetName(), provider, attrPhase.GetName(), v1.PhaseBlocked,
+		"(%s = '%s' OR (%s = '%s' AND %s IN ('%s')))",
+		WorkflowType, attrProvider.GetName(), provider, attrPhase.GetName(), v1.PhaseBlocked,
 		attrPhase.GetName(), v1.PhaseDeleting, attrReason.GetName(), strings.Join(LatchedReasons(), "', '"))
 	if reason != "" {
 		query += fmt.Sprintf(" AND %s = '%s'", attrReason.GetName(), reason)
