@@ -72,7 +72,7 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.deleteCommand(),
+	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.deleteCommand(), a.providersCommand(),
 		a.devCommand(), a.versionCommand())
 	return root
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/internal/config"
+)
+
+// mostProviders bounds an answer of the API, in bytes.
+const mostProviders = 4 << 20
+
+func (a *app) providersCommand() *cobra.Command {
+	var api string
+	cmd := &cobra.Command{
+		Use: "providers", Short: "List what is configured, and whether the providers file is served", Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := askProviders(cmd.Context(), api)
+			if err != nil {
+				return err
+			}
+			return a.printProviders(list)
+		},
+	}
+	cmd.Flags().StringVar(&api, "api", "", "host:port of the API (127.0.0.1 and "+config.EnvAPIPort+")")
+	return cmd
+}
+
+// askProviders asks the API: what a process has read is known to itself only.
+func askProviders(ctx context.Context, api string) (list v1.ProviderList, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	port, err := portFrom(os.Getenv, config.EnvAPIPort, defaultAPIPort)
+	if err != nil {
+		return list, err
+	}
+	api = cmp.Or(api, net.JoinHostPort(loopback, strconv.Itoa(port)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api+"/v1/providers", nil)
+	if err != nil {
+		return list, usagef("--api: %q is not host:port", api)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return list, fmt.Errorf("the API at %s cannot be reached; is \"make run\" running? (%w)", api, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body := json.NewDecoder(io.LimitReader(res.Body, mostProviders))
+	if res.StatusCode != http.StatusOK {
+		var problem struct{ Detail string }
+		_ = body.Decode(&problem) // without one, the status says enough
+		return list, fmt.Errorf("the API at %s answers %s: %s", api, res.Status, problem.Detail)
+	}
+	return list, body.Decode(&list)
+}
+
+func (a *app) printProviders(list v1.ProviderList) error {
+	switch a.output {
+	case outputJSON:
+		return a.printJSON(list)
+	case outputYAML:
+		text, err := yaml.Marshal(list)
+		if err != nil {
+			return err
+		}
+		return a.print(string(text))
+	default:
+		return a.print(providerTable(list, a.Now()))
+	}
+}
+
+// providerTable shows one provider a line, and under them whether they are what the
+// file says.
+func providerTable(list v1.ProviderList, now time.Time) string {
+	rows := [][]string{{"NAME", "TYPE", "AGE"}}
+	for _, p := range list.Items {
+		rows = append(rows, []string{p.Name, p.Type, age(now, p.LoadedAt)})
+	}
+	text := "no providers\n"
+	if len(list.Items) > 0 {
+		text = columns("", rows)
+	}
+	switch c := list.Configuration; c.State {
+	case v1.ConfigurationLoaded:
+		return text
+	case v1.ConfigurationRetained:
+		return text + fmt.Sprintf("\n%s cannot be used for %s, these are from %s before that: %s\n",
+			c.File, age(now, c.Since), age(c.Since, c.LoadedAt), oneLine(c.Error))
+	default:
+		return text + fmt.Sprintf("\n%s cannot be used for %s, and never could: %s\n",
+			c.File, age(now, c.Since), oneLine(c.Error))
+	}
+}

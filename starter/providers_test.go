@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// answering is the address of an API that gives one answer.
+func answering(t *testing.T, status int, body any) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/providers" {
+			status = http.StatusTeapot
+		}
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func providerList(c v1.ProviderConfiguration, items ...v1.Provider) v1.ProviderList {
+	c.File = "providers.yaml"
+	return v1.ProviderList{Configuration: c, Items: append([]v1.Provider{}, items...)}
+}
+
+func TestProvidersAreATableAndTheStateOfTheirFile(t *testing.T) {
+	t.Parallel()
+	local := v1.Provider{Name: "here", Type: "local", LoadedAt: noon.Add(-3 * time.Hour)}
+	const row = "NAME  TYPE   AGE\nhere  local  3h\n"
+	for name, c := range map[string]struct {
+		list v1.ProviderList
+		want string
+	}{
+		"loaded": {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}, local), row},
+		"none":   {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}), "no providers\n"},
+		"retained": {
+			providerList(v1.ProviderConfiguration{
+				State: v1.ConfigurationRetained, Error: "bad\nkey", Since: noon.Add(-time.Minute), LoadedAt: noon.Add(-61 * time.Minute),
+			}, local),
+			row + "\nproviders.yaml cannot be used for 1m, these are from 1h before that: bad key\n",
+		},
+		"failed": {
+			providerList(v1.ProviderConfiguration{State: v1.ConfigurationFailed, Error: "bad", Since: noon.Add(-time.Minute)}),
+			"no providers\n\nproviders.yaml cannot be used for 1m, and never could: bad\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, errOut, code := run(t.Context(), nil, "", "providers", "--api", answering(t, http.StatusOK, c.list))
+			require.Zero(t, code, errOut)
+			require.Equal(t, c.want, out)
+		})
+	}
+}
+
+func TestProvidersAsJSON(t *testing.T) {
+	t.Parallel()
+	list := providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded, LoadedAt: noon})
+	out, _, code := run(t.Context(), nil, "", "providers", "-o", "json", "--api", answering(t, http.StatusOK, list))
+	require.Zero(t, code)
+	require.JSONEq(t, `{"configuration": {"state": "Loaded", "file": "providers.yaml", "loadedAt": "`+
+		noon.Format(time.RFC3339)+`"}, "items": []}`, out)
+}
+
+func TestAnAPIThatCannotTellSaysWhy(t *testing.T) {
+	t.Parallel()
+	at := answering(t, http.StatusNotFound, map[string]string{"detail": "no providers file"})
+	_, errOut, code := run(t.Context(), nil, "", "providers", "--api", at)
+	require.Equal(t, exitFailure, code)
+	require.Equal(t, "starter: the API at "+at+" answers 404 Not Found: no providers file\n", errOut)
+
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", strings.TrimPrefix(gone.URL, "http://"))
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, errOut, "cannot be reached")
+
+	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", "a b")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errOut, `--api: "a b" is not host:port`)
+}
