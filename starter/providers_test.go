@@ -44,7 +44,8 @@ func TestProvidersAreATableAndTheStateOfTheirFile(t *testing.T) {
 		"none":   {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}), "no providers\n"},
 		"retained": {
 			providerList(v1.ProviderConfiguration{
-				State: v1.ConfigurationRetained, Error: "bad\nkey", Since: noon.Add(-time.Minute), LoadedAt: noon.Add(-61 * time.Minute),
+				State: v1.ConfigurationRetained, Error: "bad\nkey",
+				Since: noon.Add(-time.Minute), LoadedAt: noon.Add(-61 * time.Minute),
 			}, local),
 			row + "\nproviders.yaml cannot be used for 1m, these are from 1h before that: bad key\n",
 		},

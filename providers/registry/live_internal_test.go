@@ -22,8 +22,10 @@ func TestWhatKeepsAProvider(t *testing.T) {
 	}{
 		"nothing changed": {before(), entry("a", "mem", `{"size":1}`), digests{"key": "1"}, true},
 		"another place in the file": {
-			before(), Entry{Name: "a", Type: "mem", Block: []byte(`{"size":1}`), at: "file: providers[7]"},
-			digests{"key": "1"}, true,
+			before(),
+			Entry{Name: "a", Type: "mem", Block: []byte(`{"size":1}`), at: "file: providers[7]"},
+			digests{"key": "1"},
+			true,
 		},
 		"another block":             {before(), entry("a", "mem", `{"size":2}`), digests{"key": "1"}, false},
 		"no block":                  {before(), entry("a", "mem", ``), digests{"key": "1"}, false},

@@ -162,7 +162,8 @@ func (s *State) next(p plan) string {
 	at := s.Status.NextAttemptAt.UTC().Format(time.RFC3339)
 	switch p.Next.kind {
 	case kindPark:
-		return "no more calls until the spec or the provider's configuration changes, or a retry is asked for; one look at " + at
+		return "no more calls until the spec or the provider's configuration changes, or a retry is asked for; " +
+			"one look at " + at
 	case kindWatch:
 		return "looking again until it answers"
 	case kindAfter:

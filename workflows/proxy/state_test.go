@@ -81,8 +81,10 @@ func TestWhoWaitsForAnotherConfiguration(t *testing.T) {
 		reason    string
 		latched   bool
 	}{
-		"blocked, whatever the reason":       {v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonForeignInstance, true},
-		"blocked, no provider":               {v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonProviderNotConfigured, true},
+		"blocked, whatever the reason": {v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonForeignInstance, true},
+		"blocked, no provider": {
+			v1.PhaseBlocked, v1.ConditionProvisioned, v1.ReasonProviderNotConfigured, true,
+		},
 		"deleting without a provider":        {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonProviderNotConfigured, true},
 		"deleting against a permanent error": {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonPermanentError, true},
 		"deleting, full":                     {v1.PhaseDeleting, v1.ConditionDeleting, v1.ReasonQuotaExceeded, false},
