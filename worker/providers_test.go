@@ -46,8 +46,10 @@ func serveProviders(t *testing.T, text string) *serving {
 	return s
 }
 
+// write swaps the file: no half of it is ever there to be read.
 func (s *serving) write(text string) {
-	require.NoError(s.t, os.WriteFile(s.file, []byte(text), 0o600))
+	require.NoError(s.t, os.WriteFile(s.file+".new", []byte(text), 0o600))
+	require.NoError(s.t, os.Rename(s.file+".new", s.file))
 }
 
 func (s *serving) providers() (list v1.ProviderList) {
