@@ -321,3 +321,47 @@ func TestTheStatusTellsOfEachProvider(t *testing.T) {
 	require.Equal(t, fake.New("x").Profile(), s.Providers[0].Profile)
 	require.True(t, s.Providers[0].BuiltAt.Before(s.Providers[1].BuiltAt), "a was kept by the second load")
 }
+
+// restless reads its credential file, and does something before it is made.
+func restless(file string, meanwhile func(made int) (named string)) *registry.Live {
+	made := 0
+	return registry.NewLive(registry.LiveOptions{File: file, Options: registry.Options{
+		Installation: "dev",
+		Factories: []registry.Factory{registry.NewFactory("vault",
+			func(ctx context.Context, env registry.Env, cfg vaultConfig) (*vault, error) {
+				v, err := newVault(ctx, env, cfg)
+				made++
+				v.cfg.TokenFile = meanwhile(made)
+				return v, err
+			})},
+	}})
+}
+
+func TestACredentialThatChangesWhileItIsReadIsReadOnceMore(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("token", "token-1")
+	b.write("providers.yaml", `providers: [{name: a, type: vault, vault: {tokenFile: `+b.path("token")+`}}]`)
+	b.live = restless(b.path("providers.yaml"), func(made int) string {
+		if made == 2 { // the first one only tells which files there are
+			b.write("token", "token-2")
+		}
+		return b.path("token")
+	})
+	require.NoError(t, b.live.Load(t.Context()))
+	require.Equal(t, "token-1", b.one("a").token)
+	require.NoError(t, b.live.Load(t.Context()))
+	require.Equal(t, "token-2", b.one("a").token)
+	settled := b.one("a")
+	require.NoError(t, b.live.Load(t.Context()))
+	require.Same(t, settled, b.one("a"))
+}
+
+func TestCredentialFilesFollowFromTheConfiguration(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("providers.yaml", `providers: [{name: a, type: vault}]`)
+	b.live = restless(b.path("providers.yaml"), func(made int) string { return b.path(fmt.Sprint("token-", made)) })
+	require.ErrorContains(t, b.live.Load(t.Context()),
+		`providers[0]: provider "a": names other credential files each time it is made`)
+}
