@@ -57,6 +57,8 @@ type WatchInput struct {
 	// Fresh says that what is known was seen just now: the first look comes after a
 	// poll. An answer that changes at every look would else be asked for without a pause.
 	Fresh bool `json:"fresh,omitempty"`
+	// By is when the answer is wanted whatever it is, beside the lease; zero: never.
+	By time.Time `json:"by,omitzero"`
 }
 
 // AwaitChange returns the backend's answer once it differs from what is known, or
@@ -65,13 +67,24 @@ type WatchInput struct {
 // answers whatever it is, so that an idle workflow comes to new code.
 func (a *Instances) AwaitChange(ctx context.Context, in WatchInput) (Answer, error) {
 	if in.Fresh && activity.GetInfo(ctx).Attempt == 1 {
-		return Answer{}, unchanged(in.Poll)
+		return Answer{}, unchanged(in.soon(in.Poll))
 	}
 	out, err := a.lookPastBlips(ctx, in)
-	if !in.Known.matches(out, err) || leaseOver(ctx, in.Lease) {
+	if !in.Known.matches(out, err) || leaseOver(ctx, in.Lease) || in.due() {
 		return out, err
 	}
-	return Answer{}, unchanged(in.pollAt(activity.GetInfo(ctx).Attempt))
+	return Answer{}, unchanged(in.soon(in.pollAt(activity.GetInfo(ctx).Attempt)))
+}
+
+// due reports whether an answer is wanted now, whatever it is.
+func (in WatchInput) due() bool { return !in.By.IsZero() && !time.Now().Before(in.By) }
+
+// soon shortens a pause that would go beyond By.
+func (in WatchInput) soon(pause time.Duration) time.Duration {
+	if in.By.IsZero() {
+		return pause
+	}
+	return min(pause, max(time.Until(in.By), time.Second))
 }
 
 func unchanged(again time.Duration) error {

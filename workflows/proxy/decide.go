@@ -59,6 +59,8 @@ func done() wait { return wait{kind: kindDone} }
 // no workflow.Context, no clock.
 func decide(s State, o observation) plan {
 	switch {
+	case s.SkipCleanup != "":
+		return decideLeaving(s)
 	case o.Failure != nil:
 		return decideFailure(s, *o.Failure)
 	case o.Gone && !s.believes(o.At):

@@ -17,6 +17,9 @@ var instances *activities.Instances // nil on purpose: only its method names are
 func (e *entity) observe(ctx workflow.Context) observation {
 	o := e.seen
 	e.seen = nil
+	if e.state.SkipCleanup != "" {
+		o = &observation{} // the backend is not asked any more
+	}
 	if o == nil {
 		o = e.look(ctx)
 	}
@@ -149,6 +152,7 @@ func (e *entity) start(ctx workflow.Context, w wait) workflow.Future {
 	return workflow.ExecuteActivity(ctx, instances.AwaitChange, activities.WatchInput{
 		Ref: e.ref(), Known: e.state.Known, Fresh: e.looked,
 		Poll: pace.Poll, MaxPoll: pace.Max, Lease: pace.Lease, Outlast: e.timing.Outlast,
+		By: e.reportBy(workflow.Now(ctx)),
 	})
 }
 

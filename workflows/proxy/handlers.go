@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -19,9 +20,22 @@ type ApplyInput struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Why is the input of every other update: a sentence for the timeline.
+// Why is the input of replace, retry and resume: a sentence for the timeline.
 type Why struct {
 	Reason string `json:"reason,omitempty"`
+}
+
+// DeleteInput is the input of the update and of the signal delete. SkipCleanup, which
+// needs a reason, closes the workflow without waiting for the backend.
+type DeleteInput struct {
+	Reason      string `json:"reason,omitempty"`
+	SkipCleanup bool   `json:"skipCleanup,omitempty"`
+}
+
+// HoldInput is the input of hold. For is how long it lasts; empty: until resume.
+type HoldInput struct {
+	Reason string      `json:"reason,omitempty"`
+	For    v1.Duration `json:"for,omitempty"`
 }
 
 // Receipt is what every update returns: the proxy as it is now, without the content
@@ -99,11 +113,16 @@ func (e *entity) handleApply(ctx workflow.Context, in ApplyInput) (Receipt, erro
 	}), nil
 }
 
-// validateDelete accepts any reason, and a repetition.
-func (e *entity) validateDelete(Why) error { return nil }
+// validateDelete accepts a repetition. What is left at a backend has a reason.
+func (e *entity) validateDelete(in DeleteInput) error {
+	if in.SkipCleanup && strings.TrimSpace(in.Reason) == "" {
+		return refuse(ErrInvalid, Refusal{"reason", "", "is empty: skipCleanup leaves an instance, and needs a reason"})
+	}
+	return nil
+}
 
-func (e *entity) handleDelete(ctx workflow.Context, why Why) (Receipt, error) {
-	return e.once(ctx, func() { e.requestDelete(ctx, why.Reason) }), nil
+func (e *entity) handleDelete(ctx workflow.Context, in DeleteInput) (Receipt, error) {
+	return e.once(ctx, func() { e.requestDelete(ctx, in) }), nil
 }
 
 func (e *entity) validateReplace(Why) error {
@@ -127,35 +146,6 @@ func (e *entity) handleRetry(ctx workflow.Context, why Why) (Receipt, error) {
 		e.state.SecretStale, e.state.Makes = true, 0
 		e.wake(ctx, "RetryRequested", why.Reason)
 	}), nil
-}
-
-func (e *entity) validateHold(Why) error { return e.refuseDeleting() }
-
-func (e *entity) handleHold(ctx workflow.Context, why Why) (Receipt, error) {
-	return e.once(ctx, func() { e.hold(ctx, true, why) }), nil
-}
-
-func (e *entity) validateResume(Why) error { return e.refuseDeleting() }
-
-func (e *entity) handleResume(ctx workflow.Context, why Why) (Receipt, error) {
-	return e.once(ctx, func() { e.hold(ctx, false, why) }), nil
-}
-
-// hold changes what discovery shows, and nothing at the backend: no round.
-func (e *entity) hold(ctx workflow.Context, held bool, why Why) {
-	s := &e.state.Status
-	why.Reason = brief(why.Reason, textKept)
-	s.Held, e.dirty = held, true
-	if !held {
-		s.DropCondition(v1.ConditionHeld)
-		e.note(ctx, "Resumed", "", why.Reason)
-		return
-	}
-	reason := "HoldRequested"
-	s.SetCondition(workflow.Now(ctx), v1.Condition{
-		Type: v1.ConditionHeld, Status: v1.ConditionTrue, Reason: reason, Message: why.Reason,
-	})
-	e.note(ctx, reason, "", why.Reason)
 }
 
 // once lets an update have its effect a single time, also when a caller sends its ID

@@ -47,7 +47,7 @@ func (e *entity) takeMail() {
 	taken := take(e.mail.delete, e.onDelete) + take(e.mail.health, e.onHealth) + take(e.mail.hint, e.onHint)
 	e.state.Messages += taken
 	if e.mail.ctx.Err() != nil {
-		e.requestDelete(e.mail.ctx, "cancelled")
+		e.requestDelete(e.mail.ctx, DeleteInput{Reason: "cancelled"})
 	}
 }
 
@@ -63,7 +63,11 @@ func take[T any](ch workflow.ReceiveChannel, do func(T)) (taken int64) {
 	}
 }
 
-func (e *entity) onDelete(why Why) { e.requestDelete(e.mail.ctx, why.Reason) }
+// onDelete cannot refuse: without a reason, nothing is left behind.
+func (e *entity) onDelete(in DeleteInput) {
+	in.SkipCleanup = e.validateDelete(in) == nil && in.SkipCleanup
+	e.requestDelete(e.mail.ctx, in)
+}
 
 // onHealth takes a verdict over; it changes nothing at the backend. One about an
 // instance that is no longer there is dropped.
@@ -80,6 +84,7 @@ func (e *entity) onHealth(r HealthReport) {
 	was, _ := s.Condition(v1.ConditionHealthy)
 	s.SetCondition(workflow.Now(e.mail.ctx), c)
 	s.Healthy, e.dirty = &r.Healthy, true
+	e.state.EverHealthy = e.state.EverHealthy || r.Healthy
 	if r.EgressIP != "" {
 		s.EgressIP = r.EgressIP
 	}
@@ -102,12 +107,16 @@ func (e *entity) onHint(h Hint) {
 
 // requestDelete is where update, signal and cancel meet. The intent is final, and
 // shown before the backend is asked: nobody is handed the proxy any more.
-func (e *entity) requestDelete(ctx workflow.Context, reason string) {
+func (e *entity) requestDelete(ctx workflow.Context, in DeleteInput) {
+	now, reason := workflow.Now(ctx), brief(in.Reason, textKept)
+	if in.SkipCleanup && e.state.SkipCleanup == "" {
+		e.state.SkipCleanup = reason
+		e.wake(ctx, "SkipCleanupRequested", reason)
+	}
 	if e.state.Deleting {
 		return
 	}
-	now, reason := workflow.Now(ctx), brief(reason, textKept)
-	e.state.Deleting, e.state.Began = true, now
+	e.state.Deleting, e.state.Began, e.state.Overdue = true, now, ""
 	e.state.Status.Phase, e.state.Status.Since = v1.PhaseDeleting, now
 	e.state.Status.SetCondition(now, v1.Condition{
 		Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: v1.ReasonInProgress, Message: reason,

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -28,10 +29,14 @@ func (e *entity) record(ctx workflow.Context, p plan, o observation) {
 		s.Status.Since = now
 	}
 	s.address(p)
+	passed := e.passDeadline(now)
 	s.conclude(now, p, f)
 	again := p.Do == actionDelete && was.Phase == p.Then // a Delete that is repeated is no news
 	if was.Phase != p.Then || reasoned != s.reason() || (p.Do != actionNone && f == nil && !again) {
 		e.note(ctx, p.Why, classOf(f), s.sentence(p, f))
+	}
+	if passed {
+		e.noteDeadline(ctx)
 	}
 	e.publish(ctx)
 }
@@ -81,16 +86,29 @@ func (s *State) conclude(now time.Time, p plan, f *failure) {
 		return
 	}
 	s.Status.SetCondition(now, s.provisioned(now, p, f))
-	if _, judged := s.Status.Condition(v1.ConditionHealthy); !judged || s.Status.Healthy == nil {
-		s.Status.SetCondition(now, v1.Condition{
+	s.concludeHealth(now)
+}
+
+// concludeHealth leaves the last verdict as it is, and says that a deadline has passed.
+func (s *State) concludeHealth(now time.Time) {
+	c, judged := s.Status.Condition(v1.ConditionHealthy)
+	if !judged || s.Status.Healthy == nil {
+		c = v1.Condition{
 			Type: v1.ConditionHealthy, Status: v1.ConditionUnknown, Reason: v1.ReasonNotProbed,
 			Message: "no probe has looked at this instance yet",
-		})
+		}
 	}
+	if late := s.late(); s.Overdue == deadlineFirstHealthy && !strings.HasSuffix(c.Message, late) {
+		c.Message += late
+	}
+	s.Status.SetCondition(now, c)
 }
 
 func (s *State) provisioned(now time.Time, p plan, f *failure) v1.Condition {
 	c := v1.Condition{Type: v1.ConditionProvisioned, Status: v1.ConditionFalse, Reason: p.Why, Message: s.sentence(p, f)}
+	if s.Overdue == deadlineProvisioning {
+		c.Message += s.late()
+	}
 	switch {
 	case f != nil && f.Look && s.Known.State == providers.StateRunning:
 		c.Status = v1.ConditionUnknown // it ran when it could last be asked
@@ -104,8 +122,8 @@ func (s *State) provisioned(now time.Time, p plan, f *failure) v1.Condition {
 }
 
 func (s *State) deleting(now time.Time, p plan, f *failure) v1.Condition {
-	c := v1.Condition{Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: p.Why, Message: s.sentence(p, f)}
-	if f == nil && now.Sub(s.Began) > s.Spec.Deadlines.Delete.Or(defaultDelete) {
+	c := v1.Condition{Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: p.Why, Message: s.sentence(p, f) + s.late()}
+	if f == nil && p.Why != v1.ReasonLeftBehind && now.Sub(s.Began) > s.Spec.Deadlines.Delete.Or(defaultDelete) {
 		c.Reason = v1.ReasonStuckDeleting
 	}
 	return c
@@ -126,6 +144,9 @@ func (s *State) sentence(p plan, f *failure) string {
 	switch {
 	case f != nil:
 		return f.Text + "; " + s.next(p)
+	case p.Why == v1.ReasonLeftBehind:
+		return s.left() + " is left behind, not verified (" + s.SkipCleanup + "); the workflow closes, and orphan " +
+			"collection removes it once the provider can be reached"
 	case p.Do == actionCreate:
 		return "the backend was asked for an instance; watching until it runs with an address"
 	case p.Do == actionDelete && p.Next.kind == kindDone:

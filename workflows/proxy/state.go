@@ -47,15 +47,21 @@ type State struct {
 	AskedAt  time.Time        `json:"askedAt,omitzero"`   // of the last Delete that was accepted
 	Lapsed   int              `json:"lapsed,omitempty"`   // the Attempt whose late failure was waited for
 
-	Deleting bool   `json:"deleting,omitempty"`
-	Replace  string `json:"replace,omitempty"` // why a replacement was asked for
-	Patient  bool   `json:"patient,omitempty"` // waits with a reason: a hint does not wake it
+	Deleting bool `json:"deleting,omitempty"`
+	// SkipCleanup says why the workflow closes without waiting for the backend.
+	SkipCleanup string `json:"skipCleanup,omitempty"`
+	Replace     string `json:"replace,omitempty"` // why a replacement was asked for
+	Patient     bool   `json:"patient,omitempty"` // waits with a reason: a hint does not wake it
 	// Wait is the timer that a run did not wait for to its end, for the next run.
 	Wait *pending `json:"wait,omitempty"`
 
 	// Secret is the digest of the spec's secretRef; SecretStale asks for a new look.
 	Secret      *activities.SecretDigest `json:"secret,omitempty"`
 	SecretStale bool                     `json:"secretStale,omitempty"`
+
+	HoldUntil   time.Time `json:"holdUntil,omitzero"`    // when a hold ends by itself
+	EverHealthy bool      `json:"everHealthy,omitempty"` // what that Create made passed a probe
+	Overdue     string    `json:"overdue,omitempty"`     // the deadline that was passed and told
 
 	Handled    []string   `json:"handled,omitempty"` // update IDs that had their effect
 	Timeline   []v1.Event `json:"timeline,omitempty"`
@@ -157,10 +163,10 @@ func (s *State) beginCreate(now time.Time) {
 	if !s.Creating || !s.current() {
 		s.Attempt++
 		s.Makes++
-		s.Began = now
+		s.Began, s.Overdue = now, ""
 	}
 	s.forget()
-	s.Seen, s.AnswerAt, s.RanAt = false, time.Time{}, time.Time{}
+	s.Seen, s.AnswerAt, s.RanAt, s.EverHealthy = false, time.Time{}, time.Time{}, false
 	s.Creating, s.MadeFrom, s.Replace = true, specHash(s.Spec, s.userData()), ""
 }
 

@@ -32,6 +32,7 @@ const (
 	longestRemake = 5 * time.Minute
 
 	defaultProvisioning = 30 * time.Minute
+	defaultFirstHealthy = 15 * time.Minute
 	defaultDelete       = 30 * time.Minute
 )
 

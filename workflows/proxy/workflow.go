@@ -32,19 +32,20 @@ type entity struct {
 
 // Run owns one Proxy from its start until nothing is left of it. It fails at once on
 // input that cannot be right, and never on a provider's error.
-func (w Workflow) Run(ctx workflow.Context, in Input) error {
+func (w Workflow) Run(ctx workflow.Context, in Input) (Result, error) {
 	version := pinVersion(ctx)
 	e, err := newEntity(ctx, w.Timing, in)
 	if err != nil {
-		return temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalidInput, nil)
+		return Result{}, temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalidInput, nil)
 	}
 	e.version = version
 	if err := e.register(ctx); err != nil {
-		return err
+		return Result{}, err
 	}
 	// A cancel request means delete, so work goes on in a context it does not reach.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	return e.live(ctx)
+	err = e.live(ctx)
+	return e.result(), err
 }
 
 // newEntity takes over the state of the run before, or begins with the spec.
@@ -130,11 +131,16 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	defer cancel()
 	f := e.start(ctx, w)
 	ended := func() bool { return e.woken || f.IsReady() || e.outgrown(ctx) }
+	var hold holdClock
 	for !ended() {
+		hold.set(ctx, e.state.HoldUntil)
 		_ = workflow.Await(ctx, func() bool {
 			e.takeMail()
-			return e.dirty || ended()
+			return e.dirty || hold.rang() || ended()
 		})
+		if hold.rang() {
+			e.resumeHeld(ctx, "the time that the hold was asked for is over")
+		}
 		if e.dirty {
 			e.publish(ctx)
 		}

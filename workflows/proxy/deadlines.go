@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// The deadlines, as the spec calls them. Passing one stops no work.
+const (
+	deadlineProvisioning = "provisioning"
+	deadlineFirstHealthy = "firstHealthy"
+	deadlineDelete       = "delete"
+)
+
+// deadline is what a proxy has to reach, and by when.
+type deadline struct {
+	name  string
+	limit time.Duration
+	at    time.Time
+}
+
+// deadline returns the one that the proxy is under now; the zero one while it is under
+// none. It is pure.
+func (s State) deadline() deadline {
+	limits := s.Spec.Deadlines
+	switch {
+	case s.Deleting:
+		return s.within(deadlineDelete, s.Began, limits.Delete.Or(defaultDelete))
+	case s.RanAt.IsZero():
+		return s.within(deadlineProvisioning, s.Began, limits.Provisioning.Or(defaultProvisioning))
+	case !s.EverHealthy && !s.Spec.HealthCheck.Disabled:
+		return s.within(deadlineFirstHealthy, s.RanAt, limits.FirstHealthy.Or(defaultFirstHealthy))
+	default:
+		return deadline{}
+	}
+}
+
+func (s State) within(name string, since time.Time, limit time.Duration) deadline {
+	if since.IsZero() {
+		return deadline{}
+	}
+	return deadline{name, limit, since.Add(limit)}
+}
+
+// overdue reports whether the proxy is past a deadline.
+func (d deadline) overdue(now time.Time) bool { return d.name != "" && now.After(d.at) }
+
+// passDeadline remembers a deadline that has been passed, and reports whether that is
+// news. A run that began before there were deadlines keeps its course.
+func (e *entity) passDeadline(now time.Time) (news bool) {
+	if e.version < versionDeadlines {
+		return false
+	}
+	d := e.state.deadline()
+	was := e.state.Overdue
+	e.state.Overdue = ""
+	if d.overdue(now) {
+		e.state.Overdue = d.name
+	}
+	return e.state.Overdue != "" && was != e.state.Overdue
+}
+
+// noteDeadline tells once that a deadline has passed.
+func (e *entity) noteDeadline(ctx workflow.Context) {
+	reason := map[string]string{
+		deadlineProvisioning: v1.ReasonProvisioningTimeout,
+		deadlineFirstHealthy: "FirstHealthyTimeout",
+		deadlineDelete:       v1.ReasonStuckDeleting,
+	}[e.state.Overdue]
+	e.note(ctx, reason, "", "the deadline has passed"+e.state.late()+"; the work goes on")
+}
+
+// late says which deadline has passed; empty for none.
+func (s State) late() string {
+	if s.Overdue == "" {
+		return ""
+	}
+	return fmt.Sprintf("; past deadlines.%s of %s", s.Overdue, s.deadline().limit)
+}
+
+// reportBy is when a watch has to end for a deadline to be noticed; zero for never.
+func (e *entity) reportBy(now time.Time) time.Time {
+	d := e.state.deadline()
+	if e.version < versionDeadlines || d.name == "" || d.overdue(now) {
+		return time.Time{}
+	}
+	return d.at
+}

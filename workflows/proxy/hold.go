@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// longestHold bounds a hold that ends by itself; a longer one is ended by resume.
+const longestHold = 365 * 24 * time.Hour
+
+// oneWord is a reason that can be a condition's as it is.
+var oneWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+
+func (e *entity) validateHold(in HoldInput) error {
+	if err := e.refuseDeleting(); err != nil {
+		return err
+	}
+	if in.For == "" {
+		return nil
+	}
+	problem := ""
+	switch d, err := time.ParseDuration(string(in.For)); {
+	case err != nil:
+		problem = `is not a duration such as "90s" or "1h30m"`
+	case d < time.Second:
+		problem = "is less than 1s"
+	case d > longestHold:
+		problem = "is more than a year; leave it out and end the hold with resume"
+	default:
+		return nil
+	}
+	return refuse(ErrInvalid, Refusal{"for", brief(string(in.For), wordKept), problem})
+}
+
+// handleHold changes what discovery shows, and nothing at the backend: no round. A
+// second hold replaces the first, its end included.
+func (e *entity) handleHold(ctx workflow.Context, in HoldInput) (Receipt, error) {
+	return e.once(ctx, func() {
+		now, reason, message := workflow.Now(ctx), "HoldRequested", brief(in.Reason, textKept)
+		if oneWord.MatchString(in.Reason) {
+			reason, message = in.Reason, ""
+		}
+		e.state.HoldUntil = time.Time{}
+		if in.For != "" {
+			e.state.HoldUntil = now.Add(in.For.Or(0))
+			message = strings.TrimPrefix(message+"; until "+e.state.HoldUntil.UTC().Format(time.RFC3339), "; ")
+		}
+		e.state.Status.Held, e.dirty = true, true
+		e.state.Status.SetCondition(now, v1.Condition{
+			Type: v1.ConditionHeld, Status: v1.ConditionTrue, Reason: reason, Message: message,
+		})
+		e.note(ctx, reason, "", message)
+	}), nil
+}
+
+func (e *entity) validateResume(Why) error { return e.refuseDeleting() }
+
+func (e *entity) handleResume(ctx workflow.Context, why Why) (Receipt, error) {
+	return e.once(ctx, func() { e.resumeHeld(ctx, brief(why.Reason, textKept)) }), nil
+}
+
+// resumeHeld ends a hold, by whoever.
+func (e *entity) resumeHeld(ctx workflow.Context, detail string) {
+	e.state.Status.Held, e.state.HoldUntil, e.dirty = false, time.Time{}, true
+	e.state.Status.DropCondition(v1.ConditionHeld)
+	e.note(ctx, "Resumed", "", detail)
+}
+
+// holdClock is the timer of a hold that ends by itself. It runs during waits only:
+// nobody is handed a proxy whose round is under way because of a second more.
+type holdClock struct {
+	until  time.Time
+	timer  workflow.Future
+	cancel workflow.CancelFunc
+}
+
+// set makes the clock ring at a time; never for the zero one.
+func (c *holdClock) set(ctx workflow.Context, until time.Time) {
+	if c.until.Equal(until) {
+		return
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+	*c = holdClock{until: until}
+	if until.IsZero() {
+		return
+	}
+	var own workflow.Context
+	own, c.cancel = workflow.WithCancel(ctx)
+	// A timer of 0 would be no event.
+	left := max(until.Sub(workflow.Now(ctx)), time.Second)
+	c.timer = workflow.NewTimerWithOptions(own, left, workflow.TimerOptions{Summary: "the hold ends by itself"})
+}
+
+func (c *holdClock) rang() bool { return c.timer != nil && c.timer.IsReady() }
