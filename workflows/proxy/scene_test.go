@@ -43,7 +43,9 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	sc.timing.Looks = math.MaxInt32
 	sc.SetTestTimeout(30 * time.Second)
 	sc.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("default", "a"), TaskQueue: TaskQueue})
-	sc.RegisterWorkflowWithOptions(Workflow{Timing: sc.timing}.Run, workflow.RegisterOptions{Name: WorkflowType})
+	sc.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) (Result, error) {
+		return Workflow{Timing: sc.timing}.Run(ctx, in)
+	}, workflow.RegisterOptions{Name: WorkflowType})
 	sc.RegisterActivity(&activities.Instances{
 		Lookup: func(name string) (providers.Provider, func(), bool) {
 			return sc.backend, func() {}, name == "fake"
