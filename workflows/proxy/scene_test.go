@@ -30,6 +30,8 @@ type scene struct {
 	timing  Timing
 	spec    v1.ProxySpec
 	secrets string
+	// configured is false while nobody knows the provider.
+	configured bool
 }
 
 func newScene(t *testing.T, opts ...fake.Option) *scene {
@@ -37,7 +39,7 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	t.Parallel()
 	var s sdktest.WorkflowTestSuite
 	sc := &scene{
-		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
+		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(), true,
 	}
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32
@@ -48,7 +50,7 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	}, workflow.RegisterOptions{Name: WorkflowType})
 	sc.RegisterActivity(&activities.Instances{
 		Lookup: func(name string) (providers.Provider, func(), bool) {
-			return sc.backend, func() {}, name == "fake"
+			return sc.backend, func() {}, sc.configured && name == "fake"
 		},
 		Installation: fake.DefaultInstallation, SecretsDir: sc.secrets,
 	})
