@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race contract lint verify build generate clean \
+.PHONY: help run clean-dev test test-race contract lint verify build generate replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -48,6 +48,9 @@ build: ## bin/worker and bin/starter
 
 generate: ## the code that api/openapi.yaml describes, and the table of providers
 	go generate $(PACKAGES)
+
+replay-record: tool-temporal ## histories of the workflows as they are now, beside those that are recorded
+	go test ./testsuite/realserver -count=1 -args -record
 
 clean: ## remove bin/; tools stay in the user's cache
 	rm -rf bin

@@ -67,6 +67,7 @@ type lab struct {
 	queue    string
 	around   []interceptor.WorkerInterceptor
 	knows    func(provider string) bool // whether it is configured
+	throttle time.Duration              // the longest pause between two heartbeats
 }
 
 // quick is the production timing with every wait short, except the steady watch: it
@@ -97,7 +98,9 @@ func newLab(t *testing.T, timing proxy.Timing) *lab {
 
 // work starts a worker and returns what stops it; the test's end does so, too.
 func (l *lab) work() (stop func()) {
-	w := worker.New(l.temporal, l.queue, worker.Options{Interceptors: l.around})
+	w := worker.New(l.temporal, l.queue, worker.Options{
+		Interceptors: l.around, MaxHeartbeatThrottleInterval: l.throttle,
+	})
 	workflows.Register(w, l.timing)
 	activities.Register(w, &activities.Instances{
 		Lookup: func(name string) (providers.Provider, func(), bool) {
@@ -134,8 +137,19 @@ func (l *lab) apply(requestID string, s v1.ProxySpec) (v1.Proxy, bool) {
 
 // tell sends an update as any client of Temporal may, with an ID of its own.
 func (l *lab) tell(updateID, name string) (r proxy.Receipt, err error) {
+	return l.ask(updateID, name, proxy.Why{Reason: "test"})
+}
+
+// update sends an update once, which must be accepted.
+func (l *lab) update(name string, arg any) {
+	l.t.Helper()
+	_, err := l.ask(rand.Text(), name, arg)
+	require.NoError(l.t, err)
+}
+
+func (l *lab) ask(updateID, name string, arg any) (r proxy.Receipt, err error) {
 	h, err := l.temporal.UpdateWorkflow(l.t.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: l.id(), UpdateID: updateID, UpdateName: name, Args: []any{proxy.Why{Reason: "test"}},
+		WorkflowID: l.id(), UpdateID: updateID, UpdateName: name, Args: []any{arg},
 		WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {

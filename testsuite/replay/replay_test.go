@@ -17,7 +17,7 @@ import (
 )
 
 const advice = "a running workflow of the release that recorded this would be stuck: put the change behind a new " +
-	"version in versions.go; docs/testing.md says when a history may be recorded anew"
+	"version in versions.go; docs/runbooks/upgrade.md says when a history may be recorded anew"
 
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()

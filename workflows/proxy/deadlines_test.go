@@ -20,7 +20,9 @@ func TestTheDeadlineOfAState(t *testing.T) {
 		want  deadline
 	}{
 		"nothing was made yet": {State{}, deadline{}},
-		"being made":           {State{Began: began}, deadline{deadlineProvisioning, defaultProvisioning, began.Add(30 * time.Minute)}},
+		"being made": {
+			State{Began: began}, deadline{deadlineProvisioning, defaultProvisioning, began.Add(30 * time.Minute)},
+		},
 		"being made, its own": {
 			State{Began: began, Spec: v1.ProxySpec{Deadlines: v1.Deadlines{Provisioning: "2h"}}},
 			deadline{deadlineProvisioning, 2 * hour, began.Add(2 * hour)},

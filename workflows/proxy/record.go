@@ -31,14 +31,19 @@ func (e *entity) record(ctx workflow.Context, p plan, o observation) {
 	s.address(p)
 	passed := e.passDeadline(now)
 	s.conclude(now, p, f)
-	again := p.Do == actionDelete && was.Phase == p.Then // a Delete that is repeated is no news
-	if was.Phase != p.Then || reasoned != s.reason() || (p.Do != actionNone && f == nil && !again) {
+	if was.Phase != p.Then || reasoned != s.reason() || f == nil && p.isNews(was.Phase) {
 		e.note(ctx, p.Why, classOf(f), s.sentence(p, f))
 	}
 	if passed {
 		e.noteDeadline(ctx)
 	}
 	e.publish(ctx)
+}
+
+// isNews reports whether a plan that worked belongs into the timeline though nothing
+// else has changed. A Delete that is repeated does not.
+func (p plan) isNews(was v1.Phase) bool {
+	return p.Do != actionNone && (p.Do != actionDelete || was != p.Then)
 }
 
 // against returns what stands against the proxy.
@@ -122,7 +127,8 @@ func (s *State) provisioned(now time.Time, p plan, f *failure) v1.Condition {
 }
 
 func (s *State) deleting(now time.Time, p plan, f *failure) v1.Condition {
-	c := v1.Condition{Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: p.Why, Message: s.sentence(p, f) + s.late()}
+	c := v1.Condition{Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: p.Why, Message: s.sentence(p, f)}
+	c.Message += s.late()
 	if f == nil && p.Why != v1.ReasonLeftBehind && now.Sub(s.Began) > s.Spec.Deadlines.Delete.Or(defaultDelete) {
 		c.Reason = v1.ReasonStuckDeleting
 	}
@@ -144,18 +150,12 @@ func (s *State) sentence(p plan, f *failure) string {
 	switch {
 	case f != nil:
 		return f.Text + "; " + s.next(p)
-	case p.Why == v1.ReasonLeftBehind:
-		return s.left() + " is left behind, not verified (" + s.SkipCleanup + "); the workflow closes, and orphan " +
-			"collection removes it once the provider can be reached"
+	case p.Next.kind == kindDone:
+		return s.lastSentence(p)
 	case p.Do == actionCreate:
 		return "the backend was asked for an instance; watching until it runs with an address"
-	case p.Do == actionDelete && p.Next.kind == kindDone:
-		return "the backend took the removal and does not answer for the instance: nothing could be verified; " +
-			"the workflow closes"
 	case p.Do == actionDelete:
 		return "the backend was asked to remove the instance" + s.because() + "; watching until it is gone"
-	case p.Do == actionForget && p.Next.kind == kindDone:
-		return "nothing is left at the backend; the workflow closes"
 	case p.Next.pace == paceRemake:
 		return fmt.Sprintf("%d instances in a row did not stay%s; another one is made at %s",
 			s.Makes, s.because(), s.Status.NextAttemptAt.UTC().Format(time.RFC3339))
@@ -167,6 +167,20 @@ func (s *State) sentence(p plan, f *failure) string {
 		return "the instance is there" + s.because() + "; watching until it runs with an address"
 	default:
 		return "the backend is removing the instance; watching until it is gone"
+	}
+}
+
+// lastSentence says what is left when the workflow closes.
+func (s *State) lastSentence(p plan) string {
+	switch {
+	case p.Why == v1.ReasonLeftBehind:
+		return s.left() + " is left behind, not verified (" + s.SkipCleanup + "); the workflow closes, and orphan " +
+			"collection removes it once the provider can be reached"
+	case p.Do == actionDelete:
+		return "the backend took the removal and does not answer for the instance: nothing could be verified; " +
+			"the workflow closes"
+	default:
+		return "nothing is left at the backend; the workflow closes"
 	}
 }
 

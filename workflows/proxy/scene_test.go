@@ -39,7 +39,8 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	t.Parallel()
 	var s sdktest.WorkflowTestSuite
 	sc := &scene{
-		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(), true,
+		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
+		true,
 	}
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32
