@@ -217,3 +217,30 @@ func TestAHoldEndsByItselfAndSkippedCleanupIsTold(t *testing.T) {
 	require.Equal(t, "host burnt down", r.Reason)
 	l.replays()
 }
+
+func TestALeftInstanceIsLeftWithoutWaitingForACall(t *testing.T) {
+	for op, prepare := range map[string]func(*lab){
+		providers.OpCreate: func(l *lab) { l.work(); l.apply("apply", spec) },
+		providers.OpDelete: func(l *lab) {
+			l.born()
+			_, err := l.Delete(l.t.Context(), "default", l.name, "test")
+			require.NoError(l.t, err)
+		},
+	} {
+		t.Run(op, func(t *testing.T) {
+			l := newLab(t, quick())
+			call := newHeld()
+			defer close(call.release)
+			l.backend.Before(op, call.hook)
+			prepare(l)
+			<-call.arrived
+			l.update(proxy.UpdateDelete, proxy.DeleteInput{Reason: "host burnt down", SkipCleanup: true})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var r proxy.Result
+			require.NoError(t, l.temporal.GetWorkflow(ctx, l.id(), "").Get(ctx, &r))
+			require.NotEmpty(t, r.Left)
+			l.replays()
+		})
+	}
+}

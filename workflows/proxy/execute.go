@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -38,13 +39,46 @@ func (e *entity) look(ctx workflow.Context) *observation {
 	ctx = e.calling(ctx, "look at the instance", activities.PriorityRead)
 	switch {
 	case e.state.Status.ProviderID != "":
-		return answerOf(ctx, workflow.ExecuteActivity(ctx, instances.GetInstance, e.ref()))
+		return e.answer(ctx, instances.GetInstance, e.ref())
 	case e.state.unresolved():
 		own := activities.OwnRef{Provider: e.state.Spec.Provider, UID: e.uid}
-		return answerOf(ctx, workflow.ExecuteActivity(ctx, instances.FindInstance, own))
+		return e.answer(ctx, instances.FindInstance, own)
 	default:
 		return &observation{}
 	}
+}
+
+// answer asks the provider, unless it turns out that nobody waits for it.
+func (e *entity) answer(ctx workflow.Context, activity, arg any) *observation {
+	f, end := e.call(ctx, activity, arg)
+	defer end()
+	if !f.IsReady() {
+		return &observation{}
+	}
+	return answerOf(ctx, f)
+}
+
+// call makes a provider call and returns when it has ended, or when the proxy is to be
+// left as it is: who asked for that does not wait for a backend. The function that it
+// returns ends a call that goes on.
+func (e *entity) call(ctx workflow.Context, activity, arg any) (workflow.Future, workflow.CancelFunc) {
+	ctx, end := workflow.WithCancel(ctx)
+	f := workflow.ExecuteActivity(ctx, activity, arg)
+	_ = workflow.Await(ctx, func() bool { return f.IsReady() || e.state.SkipCleanup != "" })
+	return f, end
+}
+
+// errLeft is the outcome of a call that was not waited for.
+var errLeft = errors.New("the call was not waited for: the proxy is left as it is")
+
+// get returns how a call ended.
+func (e *entity) get(ctx workflow.Context, activity, arg, out any) error {
+	f, end := e.call(ctx, activity, arg)
+	defer end()
+	if !f.IsReady() {
+		return errLeft
+	}
+	return f.Get(ctx, out)
 }
 
 // refreshDigest learns what a secretRef holds. A message that asks for it meanwhile
@@ -55,7 +89,7 @@ func (e *entity) refreshDigest(ctx workflow.Context) *failure {
 	ctx = e.calling(ctx, "read the digest of the cloud-init secret", activities.PriorityRead)
 	in := activities.DigestInput{Provider: e.state.Spec.Provider, Ref: ref}
 	var digest activities.SecretDigest
-	if err := workflow.ExecuteActivity(ctx, instances.DigestCloudInit, in).Get(ctx, &digest); err != nil {
+	if err := e.get(ctx, instances.DigestCloudInit, in, &digest); err != nil {
 		e.state.SecretStale = true
 		return &failure{Fault: activities.FaultOf(err), Look: true}
 	}
@@ -114,7 +148,7 @@ func (e *entity) create(ctx workflow.Context) *failure {
 		Priority: activities.PriorityCreate,
 	})
 	var made activities.Created
-	if err := workflow.ExecuteActivity(ctx, instances.CreateInstance, e.createInput()).Get(ctx, &made); err != nil {
+	if err := e.get(ctx, instances.CreateInstance, e.createInput(), &made); err != nil {
 		f := &failure{Fault: activities.FaultOf(err)}
 		e.state.SecretStale = true
 		switch {
@@ -132,7 +166,7 @@ func (e *entity) create(ctx workflow.Context) *failure {
 // remove asks for the instance to go; the looks that follow say when it has.
 func (e *entity) remove(ctx workflow.Context) *failure {
 	ctx = e.calling(ctx, "delete the instance", activities.PriorityDelete)
-	if err := workflow.ExecuteActivity(ctx, instances.DeleteInstance, e.ref()).Get(ctx, nil); err != nil {
+	if err := e.get(ctx, instances.DeleteInstance, e.ref(), nil); err != nil {
 		return &failure{Fault: activities.FaultOf(err)}
 	}
 	e.state.Removing, e.state.AskedAt = true, workflow.Now(ctx)

@@ -160,6 +160,7 @@ func (e *entity) once(ctx workflow.Context, effect func()) Receipt {
 // wake asks for a round; it also releases the latch, which is only a wait.
 func (e *entity) wake(ctx workflow.Context, reason, detail string) {
 	e.woken, e.dirty = true, true
+	e.state.Wait = nil                         // a run that hands over now leaves no timer in its way
 	e.state.Status.NextAttemptAt = time.Time{} // it is now
 	e.note(ctx, reason, "", detail)
 }

@@ -65,7 +65,7 @@ func TestSkipCleanupClosesAndNamesWhatIsLeft(t *testing.T) {
 func TestSkipCleanupOfNothingLeavesNothing(t *testing.T) {
 	sc := newScene(t)
 	sc.spec.Provider = "later"
-	sc.at(time.Hour, func() { sc.tell(UpdateDelete, "leave", leave) })
+	sc.at(50*time.Minute, func() { sc.tell(UpdateDelete, "leave", leave) })
 	require.Zero(t, sc.result())
 	require.Equal(t, v1.ReasonInProgress, sc.condition(v1.ConditionDeleting).Reason)
 }

@@ -586,7 +586,7 @@ func TestTheBackendsOwnReasonIsShown(t *testing.T) {
 
 func TestWhatACallerSaysIsCut(t *testing.T) {
 	sc := newScene(t)
-	long := strings.Repeat("é", 1<<20)
+	long := strings.Repeat("é", 1<<16)
 	sc.at(time.Minute, func() {
 		sc.tell(UpdateHold, "hold", Why{Reason: long})
 		sc.SignalWorkflow(SignalHealth, HealthReport{Reason: long, Message: long, EgressIP: long})
