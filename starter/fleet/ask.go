@@ -28,28 +28,52 @@ func (c *Client) Get(ctx context.Context, namespace, name string) (v1.Proxy, err
 	return shown(info)
 }
 
-// Timeline returns the last transitions, oldest first. It asks a worker.
+// Timeline returns the last transitions of a living proxy, oldest first. It asks a
+// worker. Errors: ErrNotFound, also for one that is gone; ErrUnavailable.
 func (c *Client) Timeline(ctx context.Context, namespace, name string) (events []v1.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	v, err := c.temporal.QueryWorkflow(ctx, proxy.WorkflowID(namespace, name), "", proxy.QueryTimeline)
-	if err != nil {
+	answer, err := c.temporal.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
+		WorkflowID: proxy.WorkflowID(namespace, name), QueryType: proxy.QueryTimeline,
+		QueryRejectCondition: enums.QUERY_REJECT_CONDITION_NOT_OPEN,
+	})
+	switch {
+	case err != nil:
 		return nil, translate(err)
+	case answer.QueryRejected != nil:
+		return nil, fmt.Errorf("%w: %s/%s", ErrNotFound, namespace, name)
 	}
-	return events, v.Get(&events)
+	return events, answer.QueryResult.Get(&events)
 }
 
-// WaitGone returns once the proxy's workflow has closed with nothing left. It returns
-// an error when it was ended in another way: its instance is then left.
+// WaitGone returns once the proxy's workflow has closed with nothing left. Errors:
+// *LeftError when it was told to leave what is there; another one when it was ended by
+// force, and its instance is left, too.
 func (c *Client) WaitGone(ctx context.Context, namespace, name string) error {
-	err := c.temporal.GetWorkflow(ctx, proxy.WorkflowID(namespace, name), "").Get(ctx, nil)
+	var r proxy.Result
+	id := proxy.WorkflowID(namespace, name)
+	err := c.temporal.GetWorkflow(ctx, id, "").Get(ctx, &r)
 	if ended, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
 		return fmt.Errorf("the workflow of %s/%s was ended before its instance was removed: %w", namespace, name, ended)
 	}
-	if err = translate(err); errors.Is(err, ErrNotFound) {
+	switch err = translate(err); {
+	case errors.Is(err, ErrNotFound):
 		return nil
+	case err == nil && r.Left != "":
+		p, err := c.last(ctx, id)
+		return errors.Join(&LeftError{Proxy: p, Left: r.Left, Reason: r.Reason}, err)
+	default:
+		return err
 	}
-	return err
+}
+
+// last returns a proxy as its last workflow showed it in the end.
+func (c *Client) last(ctx context.Context, id string) (v1.Proxy, error) {
+	d, err := c.temporal.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return v1.Proxy{}, translate(err)
+	}
+	return shown(d.RawResponse.GetWorkflowExecutionInfo())
 }
 
 // Ready returns nil when Temporal answers.

@@ -3,6 +3,8 @@ package fleet
 import (
 	"errors"
 	"fmt"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // What can be wrong with a call, for errors.Is. A *v1.FieldError says that the
@@ -29,3 +31,14 @@ func (e *ConflictError) Error() string { return e.Field + ": \"" + e.Value + "\"
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// LeftError says that a proxy has ended and what may still be at its backend, because
+// somebody wanted it so.
+type LeftError struct {
+	Proxy  v1.Proxy // as it was shown in the end
+	Left   string   // "instance x on provider y"
+	Reason string   // why it was left
+}
+
+// Error names what is left and why.
+func (e *LeftError) Error() string { return e.Left + " is left behind, not verified (" + e.Reason + ")" }

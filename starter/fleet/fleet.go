@@ -114,44 +114,6 @@ func pending(p v1.Proxy) v1.Proxy {
 	}
 }
 
-// Delete wants the proxy gone for good and returns it as it is now. Without a worker
-// the wish is left with Temporal as a signal. Errors: ErrNotFound, ErrUnavailable.
-func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	p, err := c.Get(ctx, namespace, name)
-	if err != nil && !errors.Is(err, errNotTaken) {
-		return v1.Proxy{}, err
-	}
-	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
-	id := proxy.WorkflowID(namespace, name)
-	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
-	defer cancel()
-	r, err := c.tell(asked, id, proxy.UpdateDelete, proxy.Why{Reason: reason})
-	_, refused := errors.AsType[*ConflictError](err)
-	if err != nil && !errors.Is(err, ErrNotFound) && !refused && ctx.Err() == nil {
-		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, proxy.Why{Reason: reason}))
-	}
-	return r.Proxy, err
-}
-
-// Retry tries again now what a proxy waits for. Errors: ErrNotFound, ErrUnavailable.
-func (c *Client) Retry(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	r, err := c.tell(ctx, proxy.WorkflowID(namespace, name), proxy.UpdateRetry, proxy.Why{Reason: reason})
-	return r.Proxy, err
-}
-
-// tell sends an update to a proxy that is there.
-func (c *Client) tell(ctx context.Context, id, name string, arg any) (proxy.Receipt, error) {
-	leave, err := c.updates.enter(ctx, id)
-	if err != nil {
-		return proxy.Receipt{}, translate(err)
-	}
-	defer leave()
-	h, err := c.temporal.UpdateWorkflow(ctx, update(id, "", name, arg))
-	return receipt(ctx, h, err)
-}
-
 func validate(p v1.Proxy) error {
 	if err := p.Metadata.Validate(); err != nil {
 		return err

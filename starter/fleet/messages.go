@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+
+	"go.temporal.io/sdk/client"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// Replace removes the instance of a proxy and has another one made. Repeating a
+// request ID has one effect; an empty one counts for itself. Errors: ErrNotFound,
+// *ConflictError where there is no instance or the proxy is being deleted,
+// *v1.FieldError, ErrUnavailable.
+func (c *Client) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	why := v1.Why{Reason: reason}
+	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateReplace, proxy.Why(why)))
+}
+
+// Retry tries again now what a proxy waits for. Request ID and errors are those of
+// Replace; there is no conflict.
+func (c *Client) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	why := v1.Why{Reason: reason}
+	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateRetry, proxy.Why(why)))
+}
+
+// Hold takes a proxy out of discovery, for a while or until Resume; another hold takes
+// its place. Request ID and errors are those of Replace.
+func (c *Client) Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error) {
+	return c.message(ctx, h, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateHold, proxy.HoldInput(h)))
+}
+
+// Resume ends a hold. Request ID and errors are those of Replace.
+func (c *Client) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	why := v1.Why{Reason: reason}
+	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateResume, proxy.Why(why)))
+}
+
+// Delete wants the proxy gone for good and returns it as it is now. Without a worker
+// the wish is left with Temporal as a signal. Errors: ErrNotFound, *v1.FieldError,
+// ErrUnavailable.
+func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason})
+}
+
+// LeaveBehind ends the proxy without waiting for its backend, and leaves what is there
+// to whoever looks for orphans; WaitGone says what that is. It needs a reason.
+// Otherwise it is Delete, also after one.
+func (c *Client) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason, SkipCleanup: true})
+}
+
+func (c *Client) remove(ctx context.Context, namespace, name string, d v1.Deletion) (v1.Proxy, error) {
+	if err := d.Validate(); err != nil {
+		return v1.Proxy{}, err
+	}
+	p, err := c.Get(ctx, namespace, name)
+	if err != nil && !errors.Is(err, errNotTaken) {
+		return v1.Proxy{}, err
+	}
+	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
+	id, wish := proxy.WorkflowID(namespace, name), proxy.DeleteInput(d)
+	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
+	defer cancel()
+	r, err := c.tell(asked, update(id, "", proxy.UpdateDelete, wish))
+	if err != nil && !errors.Is(err, ErrNotFound) && !refusal(err) && ctx.Err() == nil {
+		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, wish))
+	}
+	return r.Proxy, err
+}
+
+// message sends an update to a proxy that is there, unless it can never be right.
+func (c *Client) message(
+	ctx context.Context, said interface{ Validate() error }, wish client.UpdateWorkflowOptions,
+) (v1.Proxy, error) {
+	if err := said.Validate(); err != nil {
+		return v1.Proxy{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	r, err := c.tell(ctx, wish)
+	return r.Proxy, err
+}
+
+func (c *Client) tell(ctx context.Context, wish client.UpdateWorkflowOptions) (proxy.Receipt, error) {
+	leave, err := c.updates.enter(ctx, wish.WorkflowID)
+	if err != nil {
+		return proxy.Receipt{}, translate(err)
+	}
+	defer leave()
+	h, err := c.temporal.UpdateWorkflow(ctx, wish)
+	return receipt(ctx, h, err)
+}
+
+// refusal reports whether a workflow answered, and said no.
+func refusal(err error) bool {
+	return errors.Is(err, ErrConflict) || isAny[*v1.FieldError](err)
+}

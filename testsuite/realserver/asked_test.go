@@ -1,0 +1,221 @@
+package realserver
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/testsuite/fake"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+func TestARequestToReplaceHasOneEffect(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	first := l.get().Status
+	_, err := l.Replace(t.Context(), "default", l.name, "its address is banned", "once")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return l.backend.Calls(providers.OpCreate) == 2 }, soon, tick)
+	l.running()
+	require.Len(t, l.backend.Instances(), 1)
+	require.True(t, l.get().Status.InstanceCreatedAt.After(first.InstanceCreatedAt))
+	again, err := l.Replace(t.Context(), "default", l.name, "its address is banned", "once")
+	require.NoError(t, err)
+	require.NotEmpty(t, again.Metadata.UID)
+	l.running()
+	require.Equal(t, 2, l.backend.Calls(providers.OpCreate))
+	require.Contains(t, l.reasons(), "ReplaceRequested")
+	l.deleted()
+}
+
+func TestNothingCannotBeReplaced(t *testing.T) {
+	l := newLab(t, quick())
+	l.blocked()
+	_, err := l.Replace(t.Context(), "default", l.name, "", "")
+	var conflict *fleet.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, "status.providerID", conflict.Field)
+	l.backend.Heal()
+	_, err = l.Retry(t.Context(), "default", l.name, "the image is there now", "")
+	require.NoError(t, err)
+	l.running()
+	require.Contains(t, l.reasons(), "RetryRequested")
+	l.deleted()
+}
+
+func TestAHoldEndsWhenItsTimeIsOver(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	held, err := l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "billing", For: "1s"}, "")
+	require.NoError(t, err)
+	require.True(t, held.Status.Held, "the answer says so already")
+	_, usable := v1.EndpointOf(held)
+	require.False(t, usable, "and discovery hands it out no more")
+	require.Eventually(t, func() bool {
+		_, usable := v1.EndpointOf(l.get())
+		return usable
+	}, soon, tick, "it comes back unaided")
+	require.Equal(t, []string{"HoldRequested", "Resumed"}, l.reasons()[len(l.reasons())-2:])
+	require.Equal(t, 1, l.backend.Calls(providers.OpCreate), "nothing happened at the backend")
+	l.deleted()
+}
+
+func TestAHoldWithoutAnEndLastsUntilItIsResumed(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	_, err := l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious", For: v1.Duration(v1.MaxHold.String())}, "")
+	require.NoError(t, err, "as long as it may be")
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, "")
+	require.NoError(t, err)
+	c, _ := l.get().Status.Condition(v1.ConditionHeld)
+	require.Equal(t, "Suspicious", c.Reason)
+	p, err := l.Resume(t.Context(), "default", l.name, "it was nothing", "")
+	require.NoError(t, err)
+	require.False(t, p.Status.Held)
+	l.deleted()
+}
+
+// The words that a client is held to are those of the workflow, too: the bare command
+// line sends what no client has looked at.
+func TestTheWorkflowHoldsAMessageToTheSameBounds(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	for _, in := range []any{
+		proxy.HoldInput{For: v1.Duration((v1.MaxHold + time.Second).String())},
+		proxy.HoldInput{For: v1.Duration((v1.MinHold - time.Millisecond).String())},
+		proxy.HoldInput{For: "soon"},
+	} {
+		h, err := l.temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+			WorkflowID: l.id(), UpdateName: proxy.UpdateHold, Args: []any{in},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err == nil {
+			err = h.Get(t.Context(), nil)
+		}
+		require.ErrorContains(t, err, "for: ")
+	}
+	require.False(t, l.get().Status.Held)
+	l.deleted()
+}
+
+func TestWhatIsLeftBehindIsNamed(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	l.backend.Before(providers.OpDelete, fake.FailingWith(providers.ErrPermanent, "the zone is gone"))
+	_, err := l.Delete(t.Context(), "default", l.name, "not needed any more")
+	require.NoError(t, err)
+	id := l.get().Status.ProviderID
+	_, err = l.Replace(t.Context(), "default", l.name, "", "")
+	require.ErrorIs(t, err, fleet.ErrConflict, "it is being deleted")
+	_, err = l.LeaveBehind(t.Context(), "default", l.name, "the zone is closed for good")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	var left *fleet.LeftError
+	require.ErrorAs(t, l.WaitGone(ctx, "default", l.name), &left)
+	require.Equal(t, "instance "+id+" on provider fake", left.Left)
+	require.Equal(t, "the zone is closed for good", left.Reason)
+	c, _ := left.Proxy.Status.Condition(v1.ConditionDeleting)
+	require.Equal(t, v1.ReasonLeftBehind, c.Reason)
+	require.Len(t, l.backend.Instances(), 1, "for whoever looks for orphans")
+	_, err = l.Get(t.Context(), "default", l.name)
+	require.ErrorIs(t, err, fleet.ErrNotFound)
+	l.replays()
+}
+
+func TestNothingIsLeftBehindWhereNothingWas(t *testing.T) {
+	l := newLab(t, quick())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
+	require.ErrorIs(t, err, fleet.ErrNoWorker, "nothing was made yet")
+	_, err = l.LeaveBehind(t.Context(), "default", l.name, "never mind")
+	require.NoError(t, err)
+	l.work()
+	l.closed()
+	require.Zero(t, l.backend.Calls(providers.OpCreate))
+}
+
+func TestToLeaveIsLeftWithTheServerWithoutAWorker(t *testing.T) {
+	l := newLab(t, quick())
+	stop := l.work()
+	l.apply("apply", spec)
+	l.running()
+	stop()
+	_, err := l.LeaveBehind(t.Context(), "default", l.name, "nobody is there")
+	require.NoError(t, err)
+	l.work()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	var left *fleet.LeftError
+	require.ErrorAs(t, l.WaitGone(ctx, "default", l.name), &left)
+	require.Equal(t, "nobody is there", left.Reason)
+	l.replays()
+}
+
+func TestATimelineIsThatOfALivingProxy(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	events, err := l.Timeline(t.Context(), "default", l.name)
+	require.NoError(t, err)
+	require.NotEmpty(t, events)
+	for i := range events[1:] {
+		require.False(t, events[i+1].At.Before(events[i].At), "the newest is the last")
+	}
+	l.deleted()
+	_, err = l.Timeline(t.Context(), "default", l.name)
+	require.ErrorIs(t, err, fleet.ErrNotFound, "what is closed is gone")
+}
+
+func TestAMessageNeedsAProxyAndAWorker(t *testing.T) {
+	l := newLab(t, quick())
+	send := func(ctx context.Context, name string) map[string]error {
+		errs := map[string]error{}
+		_, errs["replace"] = l.Replace(ctx, "default", name, "", "")
+		_, errs["retry"] = l.Retry(ctx, "default", name, "", "")
+		_, errs["hold"] = l.Hold(ctx, "default", name, v1.Hold{}, "")
+		_, errs["resume"] = l.Resume(ctx, "default", name, "", "")
+		_, errs["timeline"] = l.Timeline(ctx, "default", name)
+		return errs
+	}
+	for name, err := range send(t.Context(), "nobody") {
+		require.ErrorIs(t, err, fleet.ErrNotFound, name)
+	}
+	_, err := l.LeaveBehind(t.Context(), "default", "nobody", "why not")
+	require.ErrorIs(t, err, fleet.ErrNotFound)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, _, err = l.Apply(ctx, l.wanted(spec), "apply")
+	require.ErrorIs(t, err, fleet.ErrNoWorker)
+	for name, err := range send(ctx, l.name) {
+		require.ErrorIs(t, err, fleet.ErrUnavailable, name)
+	}
+	l.work()
+	l.deleted()
+}
+
+// blocked starts a worker and a proxy whose create is refused for good.
+func (l *lab) blocked() {
+	l.t.Helper()
+	l.backend.Before(providers.OpCreate, fake.FailingWith(providers.ErrPermanent, "no such image"))
+	l.work()
+	l.apply("apply", spec)
+	require.Eventually(l.t, func() bool { return l.get().Status.Phase == v1.PhaseBlocked }, soon, tick)
+}
+
+// reasons are those of the timeline.
+func (l *lab) reasons() (all []string) {
+	l.t.Helper()
+	events, err := l.Timeline(l.t.Context(), "default", l.name)
+	require.NoError(l.t, err)
+	for _, e := range events {
+		all = append(all, e.Reason)
+	}
+	return all
+}
