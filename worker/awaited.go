@@ -37,6 +37,15 @@ func (a *awaitedFleet) get() (*fleet.Client, error) {
 	}
 }
 
+// ask asks the fleet, if it is there.
+func ask[T any](a *awaitedFleet, do func(*fleet.Client) (T, error)) (answer T, err error) {
+	f, err := a.get()
+	if err != nil {
+		return answer, err
+	}
+	return do(f)
+}
+
 func (a *awaitedFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
 	f, err := a.get()
 	if err != nil {
@@ -46,19 +55,35 @@ func (a *awaitedFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) 
 }
 
 func (a *awaitedFleet) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {
-	f, err := a.get()
-	if err != nil {
-		return v1.Proxy{}, err
-	}
-	return f.Get(ctx, namespace, name)
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Get(ctx, namespace, name) })
 }
 
 func (a *awaitedFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	f, err := a.get()
-	if err != nil {
-		return v1.Proxy{}, err
-	}
-	return f.Delete(ctx, namespace, name, reason)
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Delete(ctx, namespace, name, reason) })
+}
+
+func (a *awaitedFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.LeaveBehind(ctx, namespace, name, reason) })
+}
+
+func (a *awaitedFleet) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Replace(ctx, namespace, name, reason, requestID) })
+}
+
+func (a *awaitedFleet) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Retry(ctx, namespace, name, reason, requestID) })
+}
+
+func (a *awaitedFleet) Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Hold(ctx, namespace, name, h, requestID) })
+}
+
+func (a *awaitedFleet) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Resume(ctx, namespace, name, reason, requestID) })
+}
+
+func (a *awaitedFleet) Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error) {
+	return ask(a, func(f *fleet.Client) ([]v1.Event, error) { return f.Timeline(ctx, namespace, name) })
 }
 
 // List of every namespace is what discovery asks. It waits for the fleet, so that the
@@ -70,11 +95,7 @@ func (a *awaitedFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, 
 		case <-ctx.Done():
 		}
 	}
-	f, err := a.get()
-	if err != nil {
-		return nil, err
-	}
-	return f.List(ctx, namespace)
+	return ask(a, func(f *fleet.Client) ([]v1.Proxy, error) { return f.List(ctx, namespace) })
 }
 
 func (a *awaitedFleet) Ready(ctx context.Context) error {

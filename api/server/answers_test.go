@@ -92,15 +92,50 @@ var answers = map[string]call{
 	"put that fails inside":        {"PUT", proxyA, minimal, nil, failing(fmt.Errorf("dial tcp 10.0.0.1: secret"))},
 	"put that panics":              {"PUT", proxyA, minimal, nil, panicking("secret")},
 
-	"get":                   {"GET", proxyA, "", nil, nil},
-	"get of nothing":        {"GET", "/v1/namespaces/default/proxies/gone", "", nil, nil},
-	"get of a bad name":     {"GET", "/v1/namespaces/default/proxies/Bad_Name", "", nil, nil},
-	"delete":                {"DELETE", proxyA, "", nil, nil},
-	"delete of nothing":     {"DELETE", "/v1/namespaces/default/proxies/gone", "", nil, nil},
-	"list":                  {"GET", "/v1/namespaces/default/proxies", "", nil, nil},
-	"list of nothing":       {"GET", "/v1/namespaces/empty/proxies", "", nil, nil},
-	"list of a bad name":    {"GET", "/v1/namespaces/-/proxies", "", nil, nil},
-	"list while it is away": {"GET", "/v1/namespaces/default/proxies", "", nil, failing(fleet.ErrUnavailable)},
+	"get":               {"GET", proxyA, "", nil, nil},
+	"get of nothing":    {"GET", "/v1/namespaces/default/proxies/gone", "", nil, nil},
+	"get of a bad name": {"GET", "/v1/namespaces/default/proxies/Bad_Name", "", nil, nil},
+	"delete":            {"DELETE", proxyA, "", nil, nil},
+	"delete of nothing": {"DELETE", "/v1/namespaces/default/proxies/gone", "", nil, nil},
+	"delete that leaves what is there": {
+		"DELETE", proxyA + "?skipCleanup=true&reason=the+zone+is+closed", "", nil, nil,
+	},
+	"delete that leaves without a reason": {"DELETE", proxyA + "?skipCleanup=true", "", nil, nil},
+	"list":                                {"GET", "/v1/namespaces/default/proxies", "", nil, nil},
+	"list of nothing":                     {"GET", "/v1/namespaces/empty/proxies", "", nil, nil},
+	"list of a bad name":                  {"GET", "/v1/namespaces/-/proxies", "", nil, nil},
+	"list while it is away":               {"GET", "/v1/namespaces/default/proxies", "", nil, failing(fleet.ErrUnavailable)},
+
+	"replace": {"POST", proxyA + "/replace", `{"reason": "banned"}`, nil, nil},
+	"replace of nothing": {
+		"POST", "/v1/namespaces/default/proxies/gone/replace", "", nil, nil,
+	},
+	"replace of what has no instance": {
+		"POST", "/v1/namespaces/default/proxies/pending/replace", "", nil, nil,
+	},
+	"replace while no worker answers": {
+		"POST", proxyA + "/replace", "", nil, failing(fleet.ErrNoWorker),
+	},
+	"replace with a key while no worker answers": {
+		"POST", proxyA + "/replace", "", []string{"Idempotency-Key", "k"}, failing(fleet.ErrNoWorker),
+	},
+	"retry":              {"POST", proxyA + "/retry", `{"reason": "the image is there now"}`, nil, nil},
+	"hold":               {"POST", proxyA + "/hold", `{"reason": "billing", "for": "1h"}`, nil, nil},
+	"hold until resumed": {"POST", proxyA + "/hold", "", nil, nil},
+	"hold for no time":   {"POST", proxyA + "/hold", `{"for": "0s"}`, nil, nil},
+	"resume":             {"POST", "/v1/namespaces/default/proxies/held/resume", "{}", nil, nil},
+	"timeline": {"GET", proxyA + "/timeline", "", nil, func(s *stage, _ *testing.T) {
+		s.fleet.events = []v1.Event{
+			{
+				At: birth, Phase: v1.PhasePending, Reason: "QuotaExceeded", Class: "QuotaExceeded",
+				Detail: "no more addresses; next attempt at 2026-01-02T03:09:05Z",
+			},
+			{At: birth.Add(5 * time.Minute), Phase: v1.PhaseProvisioning, Reason: "Provisioning"},
+		}
+	}},
+	"timeline of no events":            {"GET", proxyA + "/timeline", "", nil, nil},
+	"timeline of nothing":              {"GET", "/v1/namespaces/default/proxies/gone/timeline", "", nil, nil},
+	"timeline while no worker answers": {"GET", proxyA + "/timeline", "", nil, failing(fleet.ErrNoWorker)},
 
 	"discovery":                       {"GET", "/v1/discovery", "", nil, refreshed},
 	"discovery as text":               {"GET", "/v1/discovery?format=txt", "", nil, refreshed},

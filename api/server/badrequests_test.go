@@ -51,6 +51,17 @@ func labels(pair string, want refusal) badRequest {
 	return put(`{"metadata": {"labels": {`+pair+`}}, "spec": {"provider": "gcp", "port": 3128}}`, want)
 }
 
+// post is a message to a proxy that is there.
+func post(verb, body string, want refusal, headers ...string) badRequest {
+	return badRequest{"POST", proxyA + "/" + verb, body, headers, want}
+}
+
+func remove(query string, want refusal) badRequest {
+	return badRequest{"DELETE", proxyA + "?" + query, "", nil, want}
+}
+
+func missing(field, value string) refusal { return refusal{400, "missing-parameter", field, value} }
+
 func typed(contentType string) badRequest {
 	return put(minimal, media("Content-Type", contentType), "Content-Type", contentType)
 }
@@ -70,7 +81,7 @@ func TestEveryBadRequestIsToldWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	all := map[string]badRequest{}
 	for _, table := range []map[string]badRequest{
-		badRoutes, badNames, badBodies, badFields, badValues, badLabels, badParameters,
+		badRoutes, badNames, badBodies, badFields, badValues, badLabels, badParameters, badMessages, badDeletes,
 	} {
 		maps.Copy(all, table)
 	}
@@ -83,6 +94,7 @@ func TestEveryBadRequestIsToldWhatIsWrong(t *testing.T) {
 			require.Equal(t, bad.want, told(t, answer))
 			require.Empty(t, s.fleet.ids, "the fleet was asked for it")
 			require.Empty(t, s.fleet.reasons, "the fleet was asked for it")
+			require.Empty(t, s.fleet.told, "the fleet was asked for it")
 		})
 	}
 }

@@ -19,8 +19,12 @@ type binder struct {
 	limit int64 // bytes
 }
 
-// Bind decodes the body into target, or says exactly what is wrong with it.
+// Bind decodes the body into target, or says exactly what is wrong with it. Where a
+// body may be left out and is, it returns io.EOF, as the generated code expects.
 func (b binder) Bind(target any, c echo.Context) error {
+	if c.Request().Method == http.MethodPost && c.Request().ContentLength == 0 {
+		return io.EOF
+	}
 	if err := checkMediaType(c.Request().Header); err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func size(r *http.Request) string {
 	return fmt.Sprintf("%d bytes", r.ContentLength)
 }
 
-// proxyRules are how the body of a PUT is read. What only the fleet decides is read
+// proxyRules are how a body is read. What only the fleet decides is read
 // past, so that an answer of GET can be sent back, also to an older server.
 var proxyRules = strictjson.Rules{
 	Ignored: []string{"status", "metadata.uid", "metadata.generation", "metadata.createdAt"},

@@ -52,7 +52,7 @@ func TestEveryRouteOfTheContractIsServedAndNoOther(t *testing.T) {
 	for _, route := range newStage().server.Routes() {
 		served = append(served, route.Method+" "+route.Path)
 	}
-	require.Len(t, written, 8)
+	require.Len(t, written, 13)
 	require.ElementsMatch(t, written, served)
 }
 
@@ -129,6 +129,30 @@ func TestTheContractRefusesWhatTheServerRefuses(t *testing.T) {
 	}
 }
 
+func TestTheContractRefusesTheMessagesThatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	router := contractRouter(t)
+	for name, refused := range map[string]call{
+		"an unknown field":       {method: "POST", target: proxyA + "/hold", body: `{"until": "noon"}`},
+		"a field of another one": {method: "POST", target: proxyA + "/replace", body: `{"for": "1h"}`},
+		"a reason too long": {
+			method: "POST", target: proxyA + "/retry", body: `{"reason": "` + strings.Repeat("x", 1025) + `"}`,
+		},
+		"a time without a unit": {method: "POST", target: proxyA + "/hold", body: `{"for": "60"}`},
+		"a switch that is none": {method: "DELETE", target: proxyA + "?skipCleanup=yes&reason=x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.GreaterOrEqual(t, refused.send(t).Code, http.StatusBadRequest)
+			r := refused.request(t)
+			route, path, err := router.FindRoute(r)
+			require.NoError(t, err)
+			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			require.Error(t, openapi3filter.ValidateRequest(t.Context(), input))
+		})
+	}
+}
+
 // request is the call as the contract judges it.
 func (c call) request(t *testing.T) *http.Request {
 	t.Helper()
@@ -157,5 +181,21 @@ func TestEveryExampleBodyIsTaken(t *testing.T) {
 		require.NoError(t, err)
 		answer := newStage().ask(t, "PUT", proxyA, string(body))
 		require.Equal(t, http.StatusCreated, answer.Code, "%s: %s", name, answer.Body)
+	}
+}
+
+func TestEveryExampleMessageIsTaken(t *testing.T) {
+	t.Parallel()
+	for path, item := range loadContract(t).Paths.Map() {
+		if item.Post == nil {
+			continue
+		}
+		example := item.Post.RequestBody.Value.Content["application/json"].Example
+		require.NotNil(t, example, path)
+		body, err := json.Marshal(example)
+		require.NoError(t, err)
+		target := strings.NewReplacer("{namespace}", "default", "{name}", "a").Replace(path)
+		answer := newStage(pool()...).ask(t, "POST", target, string(body))
+		require.Less(t, answer.Code, http.StatusBadRequest, "%s: %s", path, answer.Body)
 	}
 }

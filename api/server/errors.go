@@ -76,10 +76,17 @@ func fleetProblem(c echo.Context, err error) *problem {
 // again says what became of a request that nobody answered: a wish may have reached
 // Temporal, where a worker finds it later.
 func again(c echo.Context) string {
-	if c.Request().Method == http.MethodGet {
+	r := c.Request()
+	switch {
+	case r.Method == http.MethodGet:
 		return "try again"
+	case r.Method != http.MethodPost:
+		return "what was asked may stand already, and asking again is harmless"
+	case r.Header.Get(idempotencyKey) != "":
+		return "what was asked may stand already, and asking again with the same " + idempotencyKey + " is harmless"
+	default:
+		return "what was asked may stand already; read the Proxy before asking again"
 	}
-	return "what was asked may stand already, and asking again is harmless"
 }
 
 // routeProblem is about what echo and the generated code refuse by themselves.

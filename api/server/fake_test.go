@@ -34,6 +34,9 @@ type fakeFleet struct {
 	ids     []string
 	reasons []string
 	lists   []string
+	left    []string // names that LeaveBehind was asked for
+	told    []string // messages and their reasons
+	events  []v1.Event
 	limit   time.Duration // of the last call
 }
 
@@ -121,6 +124,68 @@ func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) 
 	f.set(func(f *fakeFleet) { f.reasons = append(f.reasons, reason) })
 	p.Status.Phase = v1.PhaseDeleting
 	return p, nil
+}
+
+func (f *fakeFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	p, err := f.Delete(ctx, namespace, name, reason)
+	if err == nil {
+		f.set(func(f *fakeFleet) { f.left = append(f.left, name) })
+	}
+	return p, err
+}
+
+func (f *fakeFleet) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "replace: "+reason, requestID, func(p *v1.Proxy) error {
+		if p.Status.Phase == v1.PhasePending {
+			return &fleet.ConflictError{Field: "status.providerID", Problem: "is empty: there is no instance to replace"}
+		}
+		p.Status.Phase = v1.PhaseReplacing
+		return nil
+	})
+}
+
+func (f *fakeFleet) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "retry: "+reason, requestID, func(*v1.Proxy) error { return nil })
+}
+
+func (f *fakeFleet) Hold(
+	ctx context.Context, namespace, name string, h v1.Hold, requestID string,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "hold "+string(h.For)+": "+h.Reason, requestID, func(p *v1.Proxy) error {
+		p.Status.Held = true
+		return nil
+	})
+}
+
+func (f *fakeFleet) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "resume: "+reason, requestID, func(p *v1.Proxy) error {
+		p.Status.Held = false
+		return nil
+	})
+}
+
+func (f *fakeFleet) tell(
+	ctx context.Context, namespace, name, said, requestID string, change func(*v1.Proxy) error,
+) (v1.Proxy, error) {
+	p, err := f.Get(ctx, namespace, name)
+	if err == nil {
+		err = change(&p)
+	}
+	if err != nil {
+		return v1.Proxy{}, err
+	}
+	f.set(func(f *fakeFleet) {
+		f.told, f.ids = append(f.told, said), append(f.ids, requestID)
+		f.proxies[namespace+"/"+name] = p
+	})
+	return p, nil
+}
+
+func (f *fakeFleet) Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error) {
+	if _, err := f.Get(ctx, namespace, name); err != nil {
+		return nil, err
+	}
+	return f.events, nil
 }
 
 func (f *fakeFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {

@@ -19,6 +19,16 @@ type Fleet interface {
 	// Delete begins to delete a Proxy and returns it, or fleet.ErrNotFound. Reason is
 	// shown to people.
 	Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	// LeaveBehind ends a Proxy as Delete does, and leaves what is at its backend.
+	LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	// Replace, Retry, Hold and Resume return the Proxy as it is now, or
+	// fleet.ErrNotFound. Calls with the same requestID have one effect.
+	Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error)
+	Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	// Timeline returns the last events, the newest last, or fleet.ErrNotFound.
+	Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error)
 	// List returns the Proxies of a namespace in any order; "" is every namespace. An
 	// error means that the list is unknown, never that it is empty.
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)

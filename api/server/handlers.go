@@ -24,9 +24,6 @@ type handlers struct {
 
 var _ openapi.StrictServerInterface = handlers{}
 
-// deleteReason is what a Proxy's timeline says about a DELETE.
-const deleteReason = "asked for through the API"
-
 // ApplyProxy makes a Proxy wanted.
 func (h handlers) ApplyProxy(
 	ctx context.Context, r openapi.ApplyProxyRequestObject,
@@ -68,20 +65,6 @@ func (h handlers) GetProxy(
 		return nil, err
 	}
 	return openapi.GetProxy200JSONResponse(redacted(found)), nil
-}
-
-// DeleteProxy begins to delete a Proxy.
-func (h handlers) DeleteProxy(
-	ctx context.Context, r openapi.DeleteProxyRequestObject,
-) (openapi.DeleteProxyResponseObject, error) {
-	if err := checkNames(r.Namespace, r.Name); err != nil {
-		return nil, err
-	}
-	deleting, err := h.fleet.Delete(ctx, r.Namespace, r.Name, deleteReason)
-	if err != nil {
-		return nil, err
-	}
-	return openapi.DeleteProxy202JSONResponse(redacted(deleting)), nil
 }
 
 // ListProxies lists the Proxies of a namespace.
@@ -160,11 +143,11 @@ const contentBytes = 8
 // requestID is the client's Idempotency-Key and a hash of what is asked with it, or
 // one that nobody else has. A key that is used again for something else must not be
 // answered with what came of the first.
-func requestID(key *string, wanted v1.Proxy) (string, error) {
+func requestID(key *string, asked any) (string, error) {
 	if key == nil {
 		return rand.Text(), nil
 	}
-	content, err := json.Marshal(wanted) // sorts the labels
+	content, err := json.Marshal(asked) // sorts the labels
 	if err != nil {
 		return "", err
 	}

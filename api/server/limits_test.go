@@ -22,6 +22,12 @@ func TestASilentFleetIsAnsweredForInTime(t *testing.T) {
 		"get":       {"GET", proxyA, "", "unavailable"},
 		"delete":    {"DELETE", proxyA, "", "unavailable"},
 		"list":      {"GET", "/v1/namespaces/default/proxies", "", "unavailable"},
+		"leave":     {"DELETE", proxyA + "?skipCleanup=true&reason=x", "", "unavailable"},
+		"replace":   {"POST", proxyA + "/replace", "", "unavailable"},
+		"retry":     {"POST", proxyA + "/retry", "", "unavailable"},
+		"hold":      {"POST", proxyA + "/hold", "", "unavailable"},
+		"resume":    {"POST", proxyA + "/resume", "", "unavailable"},
+		"timeline":  {"GET", proxyA + "/timeline", "", "unavailable"},
 		"readiness": {"GET", "/readyz", "", "not-ready"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,18 +14,24 @@ import (
 const (
 	idempotencyKey = "Idempotency-Key"
 	ifNoneMatch    = "If-None-Match"
+	skipCleanup    = "skipCleanup"
 )
 
 // queryParameters are those of openapi.yaml, by operation. A name that is not here
 // is refused: a mistyped filter must not become no filter. The health checks are
 // left out, because what supervisors add to them is their own affair.
 var queryParameters = map[string][]string{
+	"listProviders": nil,
 	"applyProxy":    nil,
 	"getProxy":      nil,
-	"deleteProxy":   nil,
+	"deleteProxy":   {skipCleanup, "reason"},
+	"replaceProxy":  nil,
+	"retryProxy":    nil,
+	"holdProxy":     nil,
+	"resumeProxy":   nil,
+	"getTimeline":   nil,
 	"listProxies":   nil,
 	"getDiscovery":  {"format"},
-	"listProviders": nil,
 }
 
 // parameterChecks are the middlewares that hold each operation to its parameters.
@@ -75,6 +81,8 @@ func checkQuery(u *url.URL, allowed []string) error {
 			return &problem{unknownField, name, values[0], "is not a query parameter of this route"}
 		case len(values) > 1:
 			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}
+		case name == skipCleanup && values[0] != "true" && values[0] != "false":
+			return &problem{wrongType, name, values[0], "is not true or false"}
 		}
 	}
 	return nil

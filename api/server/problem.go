@@ -26,6 +26,7 @@ var (
 	wrongType        = kind{"wrong-type", "Wrong type", http.StatusBadRequest}
 	unknownField     = kind{"unknown-field", "Unknown field", http.StatusBadRequest}
 	duplicateField   = kind{"duplicate-field", "Duplicate field", http.StatusBadRequest}
+	missingParameter = kind{"missing-parameter", "Missing parameter", http.StatusBadRequest}
 	notFound         = kind{"not-found", "No such proxy", http.StatusNotFound}
 	providersUnknown = kind{"providers-unknown", "Providers are unknown", http.StatusNotFound}
 	noSuchRoute      = kind{"no-such-route", "No such route", http.StatusNotFound}

@@ -133,6 +133,82 @@ func TestADeleteSaysWhereItCameFrom(t *testing.T) {
 	require.Equal(t, []string{"asked for through the API"}, s.fleet.reasons)
 }
 
+func TestADeleteThatLeavesIsAskedForAsSuch(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]struct {
+		reason string
+		left   []string
+	}{
+		"?reason=banned":                            {"banned", nil},
+		"?skipCleanup=false":                        {"asked for through the API", nil},
+		"?skipCleanup=true&reason=the+zone+is+gone": {"the zone is gone", []string{"a"}},
+	} {
+		s := newStage(pool()...)
+		answer := s.ask(t, "DELETE", proxyA+query, "")
+		require.Equal(t, 202, answer.Code, answer.Body)
+		require.Equal(t, []string{want.reason}, s.fleet.reasons, query)
+		require.Equal(t, want.left, s.fleet.left, query)
+	}
+}
+
+func TestEveryMessageReachesTheFleet(t *testing.T) {
+	t.Parallel()
+	for route, c := range map[string]struct {
+		body   string
+		status int
+		told   string
+	}{
+		"replace": {`{"reason": "banned"}`, 202, "replace: banned"},
+		"retry":   {`{"reason": "there now"}`, 202, "retry: there now"},
+		"hold":    {`{"reason": "billing", "for": "1h30m"}`, 200, "hold 1h30m: billing"},
+		"resume":  {`{"reason": "paid"}`, 200, "resume: paid"},
+	} {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(pool()...)
+			require.Equal(t, c.status, s.ask(t, "POST", proxyA+"/"+route, c.body).Code)
+			require.Equal(t, c.status, s.ask(t, "POST", proxyA+"/"+route, "").Code, "the body may be left out")
+			require.Equal(t, c.status, s.ask(t, "POST", proxyA+"/"+route, "{}").Code)
+			require.Len(t, s.fleet.told, 3)
+			require.Equal(t, c.told, s.fleet.told[0])
+			for _, unsaid := range s.fleet.told[1:] {
+				require.Regexp(t, "^"+route+" ?: asked for through the API$", unsaid)
+			}
+		})
+	}
+}
+
+func TestAMessageIsNamedByItsKeyTogetherWithWhatItAsksFor(t *testing.T) {
+	t.Parallel()
+	hold := func(more string) string { return `{"reason": "billing"` + more + `}` }
+	for name, again := range map[string]struct {
+		target, body string
+		repeated     bool
+	}{
+		"the same":          {proxyA + "/hold", hold(""), true},
+		"another writing":   {proxyA + "/hold", ` {"reason" : "b\u0069lling"}`, true},
+		"another time":      {proxyA + "/hold", hold(`, "for": "1h"`), false},
+		"another message":   {proxyA + "/retry", hold(""), false},
+		"another name":      {"/v1/namespaces/default/proxies/b/hold", hold(""), false},
+		"another namespace": {"/v1/namespaces/crawl/proxies/v6/hold", hold(""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(pool()...)
+			s.ask(t, "POST", proxyA+"/hold", hold(""), "Idempotency-Key", "k")
+			answer := s.ask(t, "POST", again.target, again.body, "Idempotency-Key", "k")
+			require.Less(t, answer.Code, 300, answer.Body)
+			require.Len(t, s.fleet.ids, 2)
+			require.Regexp(t, `^k-[0-9a-f]{16}$`, s.fleet.ids[0])
+			require.Equal(t, again.repeated, s.fleet.ids[0] == s.fleet.ids[1], s.fleet.ids)
+		})
+	}
+	s := newStage(pool()...)
+	s.ask(t, "POST", proxyA+"/hold", hold(""))
+	s.ask(t, "POST", proxyA+"/hold", hold(""))
+	require.NotEqual(t, s.fleet.ids[0], s.fleet.ids[1], "without a key, each counts for itself")
+}
+
 func TestAListIsOfOneNamespaceAndSorted(t *testing.T) {
 	t.Parallel()
 	s := newStage(pool()...)

@@ -41,4 +41,6 @@ type LeftError struct {
 }
 
 // Error names what is left and why.
-func (e *LeftError) Error() string { return e.Left + " is left behind, not verified (" + e.Reason + ")" }
+func (e *LeftError) Error() string {
+	return e.Left + " is left behind, not verified (" + e.Reason + ")"
+}

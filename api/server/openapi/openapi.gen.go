@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -75,6 +77,9 @@ type Duration = v1.Duration
 // Endpoint One proxy as clients see it. Fields may be added.
 type Endpoint = v1.Endpoint
 
+// Event One transition or message. Fields may be added.
+type Event = v1.Event
+
 // Health defines model for Health.
 type Health struct {
 	// Status Always `ok`; anything else is a problem document.
@@ -86,6 +91,9 @@ type HealthStatus string
 
 // HealthCheck How the proxy is probed and what bad health leads to. Accepted and kept, and not acted on yet.
 type HealthCheck = v1.HealthCheck
+
+// Hold What a hold is asked with. The body may be left out.
+type Hold = v1.Hold
 
 // Labels Labels as Kubernetes has them: a key is up to 63 characters, with an optional DNS name and a `/`
 // before it. Keys that begin with `proxy-operator-` are refused.
@@ -118,8 +126,8 @@ type Placement = v1.Placement
 // Problem An error, after RFC 9457.
 type Problem struct {
 	// Type Names the kind of problem and never changes. One of `urn:egressfleet:problem:` followed by
-	// `malformed-request`, `wrong-type`, `unknown-field`, `duplicate-field`, `invalid-field`,
-	// `not-found`, `no-such-route`, `method-not-allowed`, `body-too-slow`, `conflict`,
+	// `malformed-request`, `wrong-type`, `unknown-field`, `duplicate-field`, `missing-parameter`,
+	// `invalid-field`, `not-found`, `no-such-route`, `method-not-allowed`, `body-too-slow`, `conflict`,
 	// `body-too-large`, `unsupported-media-type`, `unavailable`, `not-ready`,
 	// `discovery-unknown`, `providers-unknown` or `internal`.
 	//
@@ -180,8 +188,22 @@ type ProxySpec = v1.ProxySpec
 // ProxyStatus What the fleet last saw and what happens next. Fields may be added.
 type ProxyStatus = v1.ProxyStatus
 
+// Reason Why something is asked for, for people; at most 1024 bytes. It is kept with the Proxy.
+type Reason = string
+
 // SecretRef One key of one secret.
 type SecretRef = v1.SecretRef
+
+// Timeline What became of a Proxy, the newest last.
+type Timeline struct {
+	Items []Event `json:"items"`
+}
+
+// Why What replace, retry and resume are asked with. The body may be left out.
+type Why = v1.Why
+
+// IdempotencyKey defines model for idempotencyKey.
+type IdempotencyKey = string
 
 // Namespace A DNS-1123 label.
 //
@@ -228,6 +250,15 @@ type GetDiscoveryParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// DeleteProxyParams defines parameters for DeleteProxy.
+type DeleteProxyParams struct {
+	// SkipCleanup Leave what is at the backend; `reason` is then required.
+	SkipCleanup bool `form:"skipCleanup,omitempty" json:"skipCleanup,omitempty"`
+
+	// Reason Why, for people; at most 1024 bytes.
+	Reason Reason `form:"reason,omitempty" json:"reason,omitempty"`
+}
+
 // ApplyProxyParams defines parameters for ApplyProxy.
 type ApplyProxyParams struct {
 	// IdempotencyKey Names this request together with the Proxy and what the body asks for: the same once more, with
@@ -237,8 +268,52 @@ type ApplyProxyParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// HoldProxyParams defines parameters for HoldProxy.
+type HoldProxyParams struct {
+	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
+	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
+	// for itself.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ReplaceProxyParams defines parameters for ReplaceProxy.
+type ReplaceProxyParams struct {
+	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
+	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
+	// for itself.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ResumeProxyParams defines parameters for ResumeProxy.
+type ResumeProxyParams struct {
+	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
+	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
+	// for itself.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RetryProxyParams defines parameters for RetryProxy.
+type RetryProxyParams struct {
+	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
+	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
+	// for itself.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ApplyProxyJSONRequestBody defines body for ApplyProxy for application/json ContentType.
 type ApplyProxyJSONRequestBody = ProxyInput
+
+// HoldProxyJSONRequestBody defines body for HoldProxy for application/json ContentType.
+type HoldProxyJSONRequestBody = Hold
+
+// ReplaceProxyJSONRequestBody defines body for ReplaceProxy for application/json ContentType.
+type ReplaceProxyJSONRequestBody = Why
+
+// ResumeProxyJSONRequestBody defines body for ResumeProxy for application/json ContentType.
+type ResumeProxyJSONRequestBody = Why
+
+// RetryProxyJSONRequestBody defines body for RetryProxy for application/json ContentType.
+type RetryProxyJSONRequestBody = Why
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -256,13 +331,28 @@ type ServerInterface interface {
 	ListProxies(ctx echo.Context, namespace Namespace) error
 	// DeleteProxy Delete a Proxy and everything that was made for it
 	// (DELETE /v1/namespaces/{namespace}/proxies/{name})
-	DeleteProxy(ctx echo.Context, namespace Namespace, name Name) error
+	DeleteProxy(ctx echo.Context, namespace Namespace, name Name, params DeleteProxyParams) error
 	// GetProxy Read a Proxy
 	// (GET /v1/namespaces/{namespace}/proxies/{name})
 	GetProxy(ctx echo.Context, namespace Namespace, name Name) error
 	// ApplyProxy Make a Proxy wanted
 	// (PUT /v1/namespaces/{namespace}/proxies/{name})
 	ApplyProxy(ctx echo.Context, namespace Namespace, name Name, params ApplyProxyParams) error
+	// HoldProxy Take a Proxy out of discovery
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/hold)
+	HoldProxy(ctx echo.Context, namespace Namespace, name Name, params HoldProxyParams) error
+	// ReplaceProxy Remove a Proxy's instance and make another
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/replace)
+	ReplaceProxy(ctx echo.Context, namespace Namespace, name Name, params ReplaceProxyParams) error
+	// ResumeProxy Give a held Proxy back to discovery
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/resume)
+	ResumeProxy(ctx echo.Context, namespace Namespace, name Name, params ResumeProxyParams) error
+	// RetryProxy Try again now what a Proxy waits for
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/retry)
+	RetryProxy(ctx echo.Context, namespace Namespace, name Name, params RetryProxyParams) error
+	// GetTimeline Read what became of a Proxy, step by step
+	// (GET /v1/namespaces/{namespace}/proxies/{name}/timeline)
+	GetTimeline(ctx echo.Context, namespace Namespace, name Name) error
 	// ListProviders List the configured providers
 	// (GET /v1/providers)
 	ListProviders(ctx echo.Context) error
@@ -361,8 +451,24 @@ func (w *ServerInterfaceWrapper) DeleteProxy(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteProxyParams
+	// ------------- Optional query parameter "skipCleanup" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "skipCleanup", ctx.QueryParams(), &params.SkipCleanup, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter skipCleanup: %s", err))
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.DeleteProxy(ctx, namespace, name)
+	err = w.Handler.DeleteProxy(ctx, namespace, name, params)
 	return err
 }
 
@@ -434,6 +540,206 @@ func (w *ServerInterfaceWrapper) ApplyProxy(ctx echo.Context) error {
 	return err
 }
 
+// HoldProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) HoldProxy(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", ctx.Param("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params HoldProxyParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.HoldProxy(ctx, namespace, name, params)
+	return err
+}
+
+// ReplaceProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) ReplaceProxy(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", ctx.Param("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReplaceProxyParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReplaceProxy(ctx, namespace, name, params)
+	return err
+}
+
+// ResumeProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) ResumeProxy(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", ctx.Param("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ResumeProxyParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ResumeProxy(ctx, namespace, name, params)
+	return err
+}
+
+// RetryProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) RetryProxy(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", ctx.Param("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetryProxyParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetryProxy(ctx, namespace, name, params)
+	return err
+}
+
+// GetTimeline converts echo context to params.
+func (w *ServerInterfaceWrapper) GetTimeline(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", ctx.Param("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Path parameter "name" -------------
+	var name Name
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", ctx.Param("name"), &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter name: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetTimeline(ctx, namespace, name)
+	return err
+}
+
 // ListProviders converts echo context to params.
 func (w *ServerInterfaceWrapper) ListProviders(ctx echo.Context) error {
 	var err error
@@ -494,6 +800,11 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.DeleteProxy, options.OperationMiddlewares["deleteProxy"]...)
 	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.GetProxy, options.OperationMiddlewares["getProxy"]...)
 	router.PUT(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.ApplyProxy, options.OperationMiddlewares["applyProxy"]...)
+	router.POST(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/replace", wrapper.ReplaceProxy, options.OperationMiddlewares["replaceProxy"]...)
+	router.POST(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/retry", wrapper.RetryProxy, options.OperationMiddlewares["retryProxy"]...)
+	router.POST(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/hold", wrapper.HoldProxy, options.OperationMiddlewares["holdProxy"]...)
+	router.POST(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/resume", wrapper.ResumeProxy, options.OperationMiddlewares["resumeProxy"]...)
+	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/timeline", wrapper.GetTimeline, options.OperationMiddlewares["getTimeline"]...)
 	router.GET(options.BaseURL+"/v1/providers", wrapper.ListProviders, options.OperationMiddlewares["listProviders"]...)
 	router.GET(options.BaseURL+"/v1/discovery", wrapper.GetDiscovery, options.OperationMiddlewares["getDiscovery"]...)
 	router.GET(options.BaseURL+"/healthz", wrapper.GetHealth, options.OperationMiddlewares["getHealth"]...)
@@ -838,6 +1149,7 @@ func (response ListProxies503ApplicationProblemPlusJSONResponse) VisitListProxie
 type DeleteProxyRequestObject struct {
 	Namespace Namespace `json:"namespace"`
 	Name      Name      `json:"name"`
+	Params    DeleteProxyParams
 }
 
 type DeleteProxyResponseObject interface {
@@ -1235,6 +1547,790 @@ func (response ApplyProxy503ApplicationProblemPlusJSONResponse) VisitApplyProxyR
 	return err
 }
 
+type HoldProxyRequestObject struct {
+	Namespace Namespace `json:"namespace"`
+	Name      Name      `json:"name"`
+	Params    HoldProxyParams
+	Body      *HoldProxyJSONRequestBody
+}
+
+type HoldProxyResponseObject interface {
+	VisitHoldProxyResponse(w http.ResponseWriter) error
+}
+
+type HoldProxy200JSONResponse Proxy
+
+func (response HoldProxy200JSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy400ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy404ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy408ApplicationProblemPlusJSONResponse struct {
+	TooSlowApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy408ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy409ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy413ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy415ApplicationProblemPlusJSONResponse struct {
+	WrongTypeApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy415ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy422ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy500ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy503ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxyRequestObject struct {
+	Namespace Namespace `json:"namespace"`
+	Name      Name      `json:"name"`
+	Params    ReplaceProxyParams
+	Body      *ReplaceProxyJSONRequestBody
+}
+
+type ReplaceProxyResponseObject interface {
+	VisitReplaceProxyResponse(w http.ResponseWriter) error
+}
+
+type ReplaceProxy202JSONResponse Proxy
+
+func (response ReplaceProxy202JSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy400ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy404ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy408ApplicationProblemPlusJSONResponse struct {
+	TooSlowApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy408ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy409ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy413ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy415ApplicationProblemPlusJSONResponse struct {
+	WrongTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy415ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy422ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy500ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy503ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxyRequestObject struct {
+	Namespace Namespace `json:"namespace"`
+	Name      Name      `json:"name"`
+	Params    ResumeProxyParams
+	Body      *ResumeProxyJSONRequestBody
+}
+
+type ResumeProxyResponseObject interface {
+	VisitResumeProxyResponse(w http.ResponseWriter) error
+}
+
+type ResumeProxy200JSONResponse Proxy
+
+func (response ResumeProxy200JSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy400ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy404ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy408ApplicationProblemPlusJSONResponse struct {
+	TooSlowApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy408ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy409ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy413ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy415ApplicationProblemPlusJSONResponse struct {
+	WrongTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy415ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy422ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy500ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy503ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxyRequestObject struct {
+	Namespace Namespace `json:"namespace"`
+	Name      Name      `json:"name"`
+	Params    RetryProxyParams
+	Body      *RetryProxyJSONRequestBody
+}
+
+type RetryProxyResponseObject interface {
+	VisitRetryProxyResponse(w http.ResponseWriter) error
+}
+
+type RetryProxy202JSONResponse Proxy
+
+func (response RetryProxy202JSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy400ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy404ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy408ApplicationProblemPlusJSONResponse struct {
+	TooSlowApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy408ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy409ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy413ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy415ApplicationProblemPlusJSONResponse struct {
+	WrongTypeApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy415ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy422ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy500ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy503ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimelineRequestObject struct {
+	Namespace Namespace `json:"namespace"`
+	Name      Name      `json:"name"`
+}
+
+type GetTimelineResponseObject interface {
+	VisitGetTimelineResponse(w http.ResponseWriter) error
+}
+
+type GetTimeline200JSONResponse Timeline
+
+func (response GetTimeline200JSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimeline400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline400ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimeline404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline404ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimeline422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline422ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimeline500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline500ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTimeline503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline503ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListProvidersRequestObject struct {
 }
 
@@ -1327,6 +2423,21 @@ type StrictServerInterface interface {
 	// ApplyProxy Make a Proxy wanted
 	// (PUT /v1/namespaces/{namespace}/proxies/{name})
 	ApplyProxy(ctx context.Context, request ApplyProxyRequestObject) (ApplyProxyResponseObject, error)
+	// HoldProxy Take a Proxy out of discovery
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/hold)
+	HoldProxy(ctx context.Context, request HoldProxyRequestObject) (HoldProxyResponseObject, error)
+	// ReplaceProxy Remove a Proxy's instance and make another
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/replace)
+	ReplaceProxy(ctx context.Context, request ReplaceProxyRequestObject) (ReplaceProxyResponseObject, error)
+	// ResumeProxy Give a held Proxy back to discovery
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/resume)
+	ResumeProxy(ctx context.Context, request ResumeProxyRequestObject) (ResumeProxyResponseObject, error)
+	// RetryProxy Try again now what a Proxy waits for
+	// (POST /v1/namespaces/{namespace}/proxies/{name}/retry)
+	RetryProxy(ctx context.Context, request RetryProxyRequestObject) (RetryProxyResponseObject, error)
+	// GetTimeline Read what became of a Proxy, step by step
+	// (GET /v1/namespaces/{namespace}/proxies/{name}/timeline)
+	GetTimeline(ctx context.Context, request GetTimelineRequestObject) (GetTimelineResponseObject, error)
 	// ListProviders List the configured providers
 	// (GET /v1/providers)
 	ListProviders(ctx context.Context, request ListProvidersRequestObject) (ListProvidersResponseObject, error)
@@ -1441,11 +2552,12 @@ func (sh *strictHandler) ListProxies(ctx echo.Context, namespace Namespace) erro
 }
 
 // DeleteProxy operation middleware
-func (sh *strictHandler) DeleteProxy(ctx echo.Context, namespace Namespace, name Name) error {
+func (sh *strictHandler) DeleteProxy(ctx echo.Context, namespace Namespace, name Name, params DeleteProxyParams) error {
 	var request DeleteProxyRequestObject
 
 	request.Namespace = namespace
 	request.Name = name
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteProxy(ctx.Request().Context(), request.(DeleteProxyRequestObject))
@@ -1536,6 +2648,244 @@ func (sh *strictHandler) ApplyProxy(ctx echo.Context, namespace Namespace, name 
 		return err
 	} else if validResponse, ok := response.(ApplyProxyResponseObject); ok {
 		return validResponse.VisitApplyProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// HoldProxy operation middleware
+func (sh *strictHandler) HoldProxy(ctx echo.Context, namespace Namespace, name Name, params HoldProxyParams) error {
+	var request HoldProxyRequestObject
+
+	request.Namespace = namespace
+	request.Name = name
+	request.Params = params
+
+	var body HoldProxyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.HoldProxy(ctx.Request().Context(), request.(HoldProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HoldProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(HoldProxyResponseObject); ok {
+		return validResponse.VisitHoldProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReplaceProxy operation middleware
+func (sh *strictHandler) ReplaceProxy(ctx echo.Context, namespace Namespace, name Name, params ReplaceProxyParams) error {
+	var request ReplaceProxyRequestObject
+
+	request.Namespace = namespace
+	request.Name = name
+	request.Params = params
+
+	var body ReplaceProxyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReplaceProxy(ctx.Request().Context(), request.(ReplaceProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReplaceProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReplaceProxyResponseObject); ok {
+		return validResponse.VisitReplaceProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ResumeProxy operation middleware
+func (sh *strictHandler) ResumeProxy(ctx echo.Context, namespace Namespace, name Name, params ResumeProxyParams) error {
+	var request ResumeProxyRequestObject
+
+	request.Namespace = namespace
+	request.Name = name
+	request.Params = params
+
+	var body ResumeProxyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeProxy(ctx.Request().Context(), request.(ResumeProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ResumeProxyResponseObject); ok {
+		return validResponse.VisitResumeProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetryProxy operation middleware
+func (sh *strictHandler) RetryProxy(ctx echo.Context, namespace Namespace, name Name, params RetryProxyParams) error {
+	var request RetryProxyRequestObject
+
+	request.Namespace = namespace
+	request.Name = name
+	request.Params = params
+
+	var body RetryProxyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetryProxy(ctx.Request().Context(), request.(RetryProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetryProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetryProxyResponseObject); ok {
+		return validResponse.VisitRetryProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetTimeline operation middleware
+func (sh *strictHandler) GetTimeline(ctx echo.Context, namespace Namespace, name Name) error {
+	var request GetTimelineRequestObject
+
+	request.Namespace = namespace
+	request.Name = name
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTimeline(ctx.Request().Context(), request.(GetTimelineRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTimeline")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetTimelineResponseObject); ok {
+		return validResponse.VisitGetTimelineResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

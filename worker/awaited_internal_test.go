@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+func TestAFleetThatIsAwaitedIsUnavailable(t *testing.T) {
+	t.Parallel()
+	f, ctx := newAwaitedFleet(), t.Context()
+	for name, ask := range map[string]func() error{
+		"apply":    func() error { _, _, err := f.Apply(ctx, v1.Proxy{}, ""); return err },
+		"get":      func() error { _, err := f.Get(ctx, "default", "a"); return err },
+		"delete":   func() error { _, err := f.Delete(ctx, "default", "a", ""); return err },
+		"leave":    func() error { _, err := f.LeaveBehind(ctx, "default", "a", "gone"); return err },
+		"replace":  func() error { _, err := f.Replace(ctx, "default", "a", "", ""); return err },
+		"retry":    func() error { _, err := f.Retry(ctx, "default", "a", "", ""); return err },
+		"hold":     func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{}, ""); return err },
+		"resume":   func() error { _, err := f.Resume(ctx, "default", "a", "", ""); return err },
+		"timeline": func() error { _, err := f.Timeline(ctx, "default", "a"); return err },
+		"list":     func() error { _, err := f.List(ctx, "default"); return err },
+		"ready":    func() error { return f.Ready(ctx) },
+	} {
+		require.ErrorIs(t, ask(), fleet.ErrUnavailable, name)
+	}
+}
+
+// Each message reaches the method of its name: a client without Temporal says which one
+// refused what cannot be right.
+func TestAFleetThatHasArrivedIsAsked(t *testing.T) {
+	t.Parallel()
+	f, ctx := newAwaitedFleet(), t.Context()
+	f.arrive(fleet.New(nil, "test"))
+	long := string(make([]byte, v1.MaxReason+1))
+	for name, ask := range map[string]func() error{
+		"delete":  func() error { _, err := f.Delete(ctx, "default", "a", long); return err },
+		"leave":   func() error { _, err := f.LeaveBehind(ctx, "default", "a", ""); return err },
+		"replace": func() error { _, err := f.Replace(ctx, "default", "a", long, ""); return err },
+		"retry":   func() error { _, err := f.Retry(ctx, "default", "a", long, ""); return err },
+		"hold":    func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{For: "x"}, ""); return err },
+		"resume":  func() error { _, err := f.Resume(ctx, "default", "a", long, ""); return err },
+	} {
+		require.IsType(t, &v1.FieldError{}, ask(), name)
+	}
+}
