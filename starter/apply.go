@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,13 +37,14 @@ func (a *app) applyCommand() *cobra.Command {
 }
 
 // readFiles reads every file before anything is applied.
-func (a *app) readFiles(files []string, namespaceGiven bool) (all []v1.Proxy, _ error) {
+func (a *app) readFiles(files []string, namespaceGiven bool) ([]v1.Proxy, error) {
+	var all []placed
 	for _, file := range files {
-		proxies, err := a.readFile(file)
+		some, err := a.readFile(file)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, proxies...)
+		all = append(all, some...)
 	}
 	for _, p := range all {
 		if namespaceGiven && p.Metadata.Namespace != a.namespace {
@@ -50,19 +52,19 @@ func (a *app) readFiles(files []string, namespaceGiven bool) (all []v1.Proxy, _ 
 				p.Metadata.Namespace, p.Metadata.Name, a.namespace)
 		}
 	}
-	return all, nil
+	return proxiesOf(all), checkOnce(all)
 }
 
-func (a *app) readFile(file string) ([]v1.Proxy, error) {
+func (a *app) readFile(file string) ([]placed, error) {
 	if file == "-" {
-		return DecodeProxies("standard input", a.In, a.namespace)
+		return decodePlaced("standard input", a.In, a.namespace)
 	}
 	r, err := os.Open(file) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	return DecodeProxies(file, io.Reader(r), a.namespace)
+	return decodePlaced(file, io.Reader(r), a.namespace)
 }
 
 // apply goes on after a failure, so that one bad Proxy holds up no other.
@@ -71,6 +73,7 @@ func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 	var faults []error
 	for _, p := range proxies {
 		name := p.Metadata.Namespace + "/" + p.Metadata.Name
+		was := a.known(ctx, f, p.Metadata)
 		got, created, err := a.applyOne(ctx, f, p)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("apply %s: %w", name, err))
@@ -78,7 +81,7 @@ func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 		}
 		applied = append(applied, got)
 		if a.output == outputTable {
-			faults = append(faults, a.print(name+" "+outcome(created)+"\n"))
+			faults = append(faults, a.print(name+" "+outcome(was, got, created)+"\n"))
 		}
 	}
 	if a.output != outputTable {
@@ -94,9 +97,26 @@ func (a *app) applyOne(ctx context.Context, f Fleet, p v1.Proxy) (v1.Proxy, bool
 	return f.Apply(ctx, p, rand.Text())
 }
 
-func outcome(created bool) string {
-	if created {
-		return "created"
+// known returns the Proxy that is there; the zero one where none is, or none can be read.
+func (a *app) known(ctx context.Context, f Fleet, m v1.Metadata) v1.Proxy {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	p, err := f.Get(ctx, m.Namespace, m.Name)
+	if err != nil {
+		return v1.Proxy{}
 	}
-	return "applied"
+	return p
+}
+
+// outcome says what an apply did. The generation counts the changes of the spec.
+func outcome(was, is v1.Proxy, created bool) string {
+	switch {
+	case created:
+		return "created"
+	case was.Metadata.UID == is.Metadata.UID && was.Metadata.Generation == is.Metadata.Generation &&
+		maps.Equal(was.Metadata.Labels, is.Metadata.Labels):
+		return "unchanged"
+	default:
+		return "applied"
+	}
 }

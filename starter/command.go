@@ -29,6 +29,11 @@ type Fleet interface {
 	Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error)
 	Get(ctx context.Context, namespace, name string) (v1.Proxy, error)
 	Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error)
+	Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error)
 	WaitGone(ctx context.Context, namespace, name string) error
@@ -72,8 +77,9 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.deleteCommand(), a.providersCommand(),
-		a.devCommand(), a.versionCommand())
+	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.timelineCommand(),
+		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
+		a.providersCommand(), a.devCommand(), a.versionCommand())
 	return root
 }
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,8 @@ type fakeFleet struct {
 	proxies  []v1.Proxy
 	timeline []v1.Event
 	noWorker bool
-	stuck    bool // WaitGone never returns
+	stuck    bool             // WaitGone never returns
+	left     *fleet.LeftError // what WaitGone returns
 	asked    []string
 	requests map[string]bool
 }
@@ -34,12 +37,17 @@ func (f *fakeFleet) Apply(_ context.Context, p v1.Proxy, requestID string) (v1.P
 	}
 	f.requests[requestID] = true
 	for _, is := range f.proxies {
-		if is.Metadata.Name == p.Metadata.Name && is.Spec.Provider != p.Spec.Provider {
+		if is.Metadata.Name == p.Metadata.Name && is.Metadata.Namespace == p.Metadata.Namespace &&
+			is.Spec.Provider != p.Spec.Provider {
 			return v1.Proxy{}, false, &fleet.ConflictError{
 				Field: "spec.provider", Value: p.Spec.Provider, Problem: "never changes",
 			}
 		}
-		if is.Metadata.Name == p.Metadata.Name {
+		if is.Metadata.Name == p.Metadata.Name && is.Metadata.Namespace == p.Metadata.Namespace {
+			if !reflect.DeepEqual(is.Spec, p.Spec) {
+				is.Metadata.Generation++
+			}
+			is.Spec, is.Metadata.Labels = p.Spec, p.Metadata.Labels
 			return is, false, nil
 		}
 	}
@@ -57,6 +65,36 @@ func (f *fakeFleet) Get(_ context.Context, namespace, name string) (v1.Proxy, er
 
 func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
 	f.asked = append(f.asked, "delete "+namespace+"/"+name+" because "+reason)
+	return f.Get(ctx, namespace, name)
+}
+
+func (f *fakeFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+	f.asked = append(f.asked, "leave "+namespace+"/"+name+" because "+reason)
+	return f.Get(ctx, namespace, name)
+}
+
+func (f *fakeFleet) Replace(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "replace", reason, id)
+}
+
+func (f *fakeFleet) Retry(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "retry", reason, id)
+}
+
+func (f *fakeFleet) Hold(ctx context.Context, namespace, name string, h v1.Hold, id string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "hold for "+string(h.For), h.Reason, id)
+}
+
+func (f *fakeFleet) Resume(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "resume", reason, id)
+}
+
+func (f *fakeFleet) tell(ctx context.Context, namespace, name, verb, reason, id string) (v1.Proxy, error) {
+	f.asked = append(f.asked, verb+" "+namespace+"/"+name+" because "+reason)
+	if f.requests == nil {
+		f.requests = map[string]bool{}
+	}
+	f.requests[id] = true
 	return f.Get(ctx, namespace, name)
 }
 
@@ -78,6 +116,9 @@ func (f *fakeFleet) WaitGone(ctx context.Context, namespace, name string) error 
 	if f.stuck {
 		<-ctx.Done()
 		return ctx.Err()
+	}
+	if f.left != nil {
+		return f.left
 	}
 	return nil
 }
@@ -244,6 +285,58 @@ func TestApplySaysWhatItDid(t *testing.T) {
 	require.Len(t, f.requests, 2, "every Proxy is a request of its own")
 }
 
+func TestApplySaysWhatItDidNotChange(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	for label, want := range map[string]string{
+		"":                      "default/waits unchanged\n",
+		", labels: {team: new}": "default/waits applied\n",
+	} {
+		out, errOut, code := run(t.Context(), f,
+			"metadata: {name: waits"+label+"}\nspec: {provider: gcp, port: 3128}\n", "apply", "-f", "-")
+		require.Zero(t, code, errOut)
+		require.Equal(t, want, out)
+	}
+}
+
+func TestApplyRefusesAProxyThatIsThereTwice(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "two.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(twoProxies), 0o600))
+	const again = `{"items": [{"metadata": {"name": "other"}, "spec": {"provider": "local", "port": 1}},
+		{"metadata": {"name": "waits"}, "spec": {"provider": "local", "port": 2}}]}`
+	for name, c := range map[string]struct {
+		stdin, want string
+		files       []string
+	}{
+		"in one file": {
+			twoProxies + "---\n" + twoProxies, `standard input: document 3: metadata.name: "new" of namespace "default" ` +
+				"is there twice; first in standard input: document 1", []string{"-"},
+		},
+		"in two files": {
+			again, `standard input: document 1: items[1]: metadata.name: "waits" of namespace "default" ` +
+				"is there twice; first in " + file + ": document 2", []string{file, "-"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fleetOfThree()
+			args := []string{"apply"}
+			for _, file := range c.files {
+				args = append(args, "-f", file)
+			}
+			_, errOut, code := run(t.Context(), f, c.stdin, args...)
+			require.Equal(t, "starter: "+c.want+"\n", errOut)
+			require.Equal(t, exitFailure, code)
+			require.Empty(t, f.asked, "nothing was applied")
+		})
+	}
+	f := fleetOfThree()
+	_, errOut, code := run(t.Context(), f, twoProxies+"---\nmetadata: {name: new, namespace: crawl}\n"+
+		"spec: {provider: local, port: 1}\n", "apply", "-f", "-")
+	require.Zero(t, code, errOut, "a name counts together with its namespace")
+}
+
 func TestApplyGoesOnAfterARefusal(t *testing.T) {
 	t.Parallel()
 	f := fleetOfThree()
@@ -310,6 +403,147 @@ func TestDeletePrintsObjectsWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
+func TestDeleteThatLeavesSaysWhat(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	f.left = &fleet.LeftError{Left: "instance x on provider gcp", Reason: "the zone is gone"}
+	out, errOut, code := run(t.Context(), f, "", "delete", "runs", "nobody", "--skip-cleanup", "--reason", "the zone is gone")
+	require.Equal(t, []string{
+		"leave default/runs because the zone is gone", "leave default/nobody because the zone is gone",
+		"wait for default/runs",
+	}, f.asked)
+	require.Equal(t,
+		"default/runs has ended: instance x on provider gcp is left behind, not verified (the zone is gone)\n", out)
+	require.Equal(t, "starter: delete default/nobody: no such proxy: default/nobody\n", errOut)
+	require.Equal(t, exitFailure, code)
+
+	f = fleetOfThree()
+	out, errOut, code = run(t.Context(), f, "", "delete", "runs", "--skip-cleanup", "--reason", "why not")
+	require.Zero(t, code, errOut)
+	require.Equal(t, "default/runs has ended: nothing is left\n", out)
+}
+
+func TestDeleteThatLeavesPrintsTheProxyAsItEnded(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	last := f.proxies[0]
+	last.Status.SetCondition(noon, v1.Condition{
+		Type: v1.ConditionDeleting, Status: v1.ConditionTrue, Reason: v1.ReasonLeftBehind, Message: "instance x is left",
+	})
+	f.left = &fleet.LeftError{Proxy: last, Left: "instance x on provider gcp", Reason: "why not"}
+	out, errOut, code := run(t.Context(), f, "", "delete", "runs", "--skip-cleanup", "--reason", "why not", "-o", "json")
+	require.Zero(t, code, errOut)
+	var p v1.Proxy
+	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	c, _ := p.Status.Condition(v1.ConditionDeleting)
+	require.Equal(t, v1.ReasonLeftBehind, c.Reason)
+	require.NotContains(t, out, "hunter2")
+}
+
+func TestDeleteWithoutCleanupStopsWaiting(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	f.stuck = true
+	out, errOut, code := run(t.Context(), f, "",
+		"delete", "runs", "--skip-cleanup", "--reason", "why not", "--timeout", "10ms")
+	require.Empty(t, out, "nothing is known of what is left")
+	require.Contains(t, errOut, "default/runs has not ended after 10ms")
+	require.Equal(t, exitFailure, code)
+}
+
+func TestWaitingForADeleteThatLeavesIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	f.left = &fleet.LeftError{Left: "instance x on provider gcp", Reason: "somebody else's"}
+	out, errOut, code := run(t.Context(), f, "", "delete", "runs", "--wait")
+	require.Empty(t, out)
+	require.Equal(t, "starter: wait for default/runs: "+
+		"instance x on provider gcp is left behind, not verified (somebody else's)\n", errOut)
+	require.Equal(t, exitFailure, code)
+}
+
+func TestDeleteTellsWhatToDoAboutAStuckOne(t *testing.T) {
+	t.Parallel()
+	help, _, code := run(t.Context(), nil, "", "delete", "--help")
+	require.Zero(t, code)
+	require.Contains(t, help, "--skip-cleanup --reason WHY ends the proxy all the same")
+	f := fleetOfThree()
+	f.stuck = true
+	_, errOut, _ := run(t.Context(), f, "", "delete", "runs", "--wait", "--timeout", "10ms")
+	require.Contains(t, errOut, "starter delete --help")
+}
+
+func TestMessagesSayWhatTheyDid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args        []string
+		asked, said string
+	}{
+		"replace": {[]string{"replace", "--reason", "banned"}, "replace default/%s because banned", "is being replaced"},
+		"retry":   {[]string{"retry"}, "retry default/%s because starter retry", "is tried again"},
+		"hold": {
+			[]string{"hold", "--for", "1h", "--reason", "billing"}, "hold for 1h default/%s because billing", "is held for 1h",
+		},
+		"hold on": {[]string{"hold"}, "hold for  default/%s because starter hold", "is held until it is resumed"},
+		"resume":  {[]string{"resume"}, "resume default/%s because starter resume", "is not held any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fleetOfThree()
+			out, errOut, code := run(t.Context(), f, "", append(c.args, "runs", "nobody", "waits")...)
+			require.Equal(t, "default/runs "+c.said+"\ndefault/waits "+c.said+"\n", out)
+			require.Equal(t, "starter: "+c.args[0]+" default/nobody: no such proxy: default/nobody\n", errOut)
+			require.Equal(t, exitFailure, code)
+			var asked []string
+			for _, name := range []string{"runs", "nobody", "waits"} {
+				asked = append(asked, fmt.Sprintf(c.asked, name))
+			}
+			require.Equal(t, asked, f.asked)
+			require.Len(t, f.requests, 3, "every message is a request of its own")
+
+			for _, form := range []string{"json", "yaml"} {
+				out, errOut, code = run(t.Context(), fleetOfThree(), "", append(c.args, "runs", "-o", form)...)
+				require.Zero(t, code, errOut)
+				require.Contains(t, out, "0199c2d4")
+				require.NotContains(t, out, c.said)
+				require.NotContains(t, out, "hunter2")
+			}
+		})
+	}
+}
+
+func TestTimelineIsReadable(t *testing.T) {
+	t.Parallel()
+	f := fleetOfThree()
+	out, _, code := run(t.Context(), f, "", "timeline", "runs")
+	require.Zero(t, code)
+	require.Equal(t, "nothing yet\n", out)
+	out, _, _ = run(t.Context(), f, "", "timeline", "runs", "-o", "json")
+	require.JSONEq(t, `{"items": []}`, out)
+	f.timeline = []v1.Event{
+		{At: noon.Add(-time.Hour), Phase: v1.PhasePending, Reason: "TransientError", Class: "Transient", Detail: "try\nagain"},
+		{At: noon, Phase: v1.PhaseRunning, Reason: "Created"},
+	}
+	out, _, code = run(t.Context(), f, "", "timeline", "runs")
+	require.Zero(t, code)
+	require.Equal(t, `AT                   PHASE    REASON          CLASS      DETAIL
+2026-01-31 11:00:00  Pending  TransientError  Transient  try again
+2026-01-31 12:00:00  Running  Created         -          -
+`, out)
+	out, _, _ = run(t.Context(), f, "", "timeline", "runs", "-o", "json")
+	require.JSONEq(t, `{"items": [
+		{"at": "2026-01-31T11:00:00Z", "phase": "Pending", "reason": "TransientError", "class": "Transient",
+			"detail": "try\nagain"},
+		{"at": "2026-01-31T12:00:00Z", "phase": "Running", "reason": "Created"}]}`, out)
+	out, _, _ = run(t.Context(), f, "", "timeline", "runs", "-o", "yaml")
+	require.Contains(t, out, "items:\n- at: \"2026-01-31T11:00:00Z\"\n")
+	f.noWorker = true
+	out, errOut, code := run(t.Context(), f, "", "timeline", "runs")
+	require.Empty(t, out)
+	require.Equal(t, "starter: timeline default/runs: the fleet is unavailable\n", errOut)
+	require.Equal(t, exitFailure, code)
+}
+
 func TestDeleteStopsWaiting(t *testing.T) {
 	t.Parallel()
 	f := fleetOfThree()
@@ -322,17 +556,26 @@ func TestDeleteStopsWaiting(t *testing.T) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		`"frob" is no command`:                       {"frob"},
-		`--output: "xml" is neither`:                 {"get", "-o", "xml"},
-		"unknown flag: --frob":                       {"get", "--frob"},
-		"starter apply: -f FILE is required":         {"apply"},
-		"starter apply: accepts 0 arg(s)":            {"apply", "-f", "-", "x"},
-		"starter describe: accepts 1 arg(s)":         {"describe"},
-		"starter delete: requires at least 1 arg(s)": {"delete"},
-		`--timeout: "0s" is not longer than nothing`: {"delete", "a", "--timeout", "0s"},
-		"-A takes no name":                           {"get", "-A", "a"},
-		"starter dev: accepts 0 arg(s)":              {"dev", "now"},
-		"starter dev clean: accepts 0 arg(s)":        {"dev", "clean", "all"},
+		`"frob" is no command`:                        {"frob"},
+		`--output: "xml" is neither`:                  {"get", "-o", "xml"},
+		"unknown flag: --frob":                        {"get", "--frob"},
+		"starter apply: -f FILE is required":          {"apply"},
+		"starter apply: accepts 0 arg(s)":             {"apply", "-f", "-", "x"},
+		"starter describe: accepts 1 arg(s)":          {"describe"},
+		"starter delete: requires at least 1 arg(s)":  {"delete"},
+		`--timeout: "0s" is not longer than nothing`:  {"delete", "a", "--timeout", "0s"},
+		"-A takes no name":                            {"get", "-A", "a"},
+		`starter hold: --for: "60" is not a duration`: {"hold", "a", "--for", "60"},
+		`--for: "1ms" is less than 1s`:                {"hold", "a", "--for", "1ms"},
+		`--for: "" is no time`:                        {"hold", "a", "--for", ""},
+		"starter retry: --reason: \"xxx":              {"retry", "a", "--reason", strings.Repeat("x", 1025)},
+		"starter replace: requires at least 1 arg(s)": {"replace"},
+		"starter resume: requires at least 1 arg(s)":  {"resume"},
+		"starter timeline: accepts 1 arg(s)":          {"timeline", "a", "b"},
+		`starter delete: --reason: "" is empty`:       {"delete", "a", "--skip-cleanup"},
+		`starter delete: --reason: " " is empty`:      {"delete", "a", "--skip-cleanup", "--reason", " "},
+		"starter dev: accepts 0 arg(s)":               {"dev", "now"},
+		"starter dev clean: accepts 0 arg(s)":         {"dev", "clean", "all"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

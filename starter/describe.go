@@ -111,17 +111,10 @@ func (d description) conditions(now time.Time) string {
 }
 
 func (d description) timeline() string {
-	rows := [][]string{{"AT", "PHASE", "REASON", "CLASS", "DETAIL"}}
-	for _, e := range d.Timeline {
-		rows = append(rows, []string{e.At.UTC().Format(time.DateTime), string(e.Phase), e.Reason, e.Class, oneLine(e.Detail)})
-	}
-	switch {
-	case d.untold != nil:
+	if d.untold != nil {
 		return "  not to be had\n"
-	case len(rows) == 1:
-		return "  nothing yet\n"
 	}
-	return columns("  ", rows)
+	return eventTable("  ", d.Timeline)
 }
 
 func phase(now time.Time, s v1.ProxyStatus) string {

@@ -16,10 +16,27 @@ import (
 // maxFile bounds what is read of one file: the API takes no more for one Proxy.
 const maxFile = 16 << 20
 
+// placed is a Proxy and where it was read: file, document (from 1) and item.
+type placed struct {
+	v1.Proxy
+	place string
+}
+
 // DecodeProxies reads every Proxy of a YAML or JSON stream. Namespace is that of a
 // document which names none. An error names the file, the document (from 1), the
 // field and the value, but no value below spec.cloudInit.
 func DecodeProxies(file string, r io.Reader, namespace string) ([]v1.Proxy, error) {
+	all, err := decodePlaced(file, r, namespace)
+	if err == nil {
+		err = checkOnce(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return proxiesOf(all), nil
+}
+
+func decodePlaced(file string, r io.Reader, namespace string) ([]placed, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	switch {
 	case err != nil:
@@ -28,21 +45,43 @@ func DecodeProxies(file string, r io.Reader, namespace string) ([]v1.Proxy, erro
 		return nil, fmt.Errorf("%s: has more than %d MiB", file, maxFile>>20)
 	}
 	nodes, err := documents(text)
-	var proxies []v1.Proxy
+	var all []placed
 	for i, n := range nodes {
-		some, err := decodeDocument(n, namespace)
+		some, err := decodeDocument(n, fmt.Sprintf("%s: document %d", file, i+1), namespace)
 		if err != nil {
-			return nil, fmt.Errorf("%s: document %d: %w", file, i+1, err)
+			return nil, err
 		}
-		proxies = append(proxies, some...)
+		all = append(all, some...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: document %d: %w", file, len(nodes)+1, err)
 	}
-	if len(proxies) == 0 {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: holds no Proxy", file)
 	}
-	return proxies, nil
+	return all, nil
+}
+
+func proxiesOf(all []placed) []v1.Proxy {
+	proxies := make([]v1.Proxy, 0, len(all))
+	for _, p := range all {
+		proxies = append(proxies, p.Proxy)
+	}
+	return proxies
+}
+
+// checkOnce refuses two Proxies of one name: which of them counts would be a guess.
+func checkOnce(all []placed) error {
+	seen := map[[2]string]string{}
+	for _, p := range all {
+		name := [2]string{p.Metadata.Namespace, p.Metadata.Name}
+		if first, twice := seen[name]; twice {
+			return fmt.Errorf("%s: metadata.name: %q of namespace %q is there twice; first in %s",
+				p.place, p.Metadata.Name, p.Metadata.Namespace, first)
+		}
+		seen[name] = p.place
+	}
+	return nil
 }
 
 // documents splits a stream. On an error it returns the documents before it.
@@ -94,25 +133,32 @@ func syntaxFault(err error) error {
 
 // decodeDocument reads a Proxy, or a list of them as "get -o json" prints it:
 // {"items": […]}.
-func decodeDocument(n *yaml.Node, namespace string) (proxies []v1.Proxy, _ error) {
+func decodeDocument(n *yaml.Node, place, namespace string) (all []placed, _ error) {
 	if n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[0].Value != "items" ||
 		n.Content[1].Kind != yaml.SequenceNode {
-		p, err := decodeProxy(n, namespace)
-		if p == nil || err != nil {
-			return nil, err
-		}
-		return []v1.Proxy{*p}, nil
+		return decodeAt(n, place, namespace)
 	}
 	for i, item := range n.Content[1].Content {
-		p, err := decodeProxy(item, namespace)
+		one, err := decodeAt(item, fmt.Sprintf("%s: items[%d]", place, i), namespace)
 		if err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, err)
+			return nil, err
 		}
-		if p != nil {
-			proxies = append(proxies, *p)
-		}
+		all = append(all, one...)
 	}
-	return proxies, nil
+	return all, nil
+}
+
+// decodeAt returns one Proxy, or none for an empty document.
+func decodeAt(n *yaml.Node, place, namespace string) ([]placed, error) {
+	p, err := decodeProxy(n, namespace)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", place, err)
+	case p == nil:
+		return nil, nil
+	default:
+		return []placed{{*p, place}}, nil
+	}
 }
 
 // decodeProxy returns nil for an empty document.

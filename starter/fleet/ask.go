@@ -60,8 +60,8 @@ func (c *Client) WaitGone(ctx context.Context, namespace, name string) error {
 	case errors.Is(err, ErrNotFound):
 		return nil
 	case err == nil && r.Left != "":
-		p, err := c.last(ctx, id)
-		return errors.Join(&LeftError{Proxy: p, Left: r.Left, Reason: r.Reason}, err)
+		p, _ := c.last(ctx, id) // what is left is told all the same
+		return &LeftError{Proxy: p, Left: r.Left, Reason: r.Reason}
 	default:
 		return err
 	}

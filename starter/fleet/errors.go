@@ -35,7 +35,7 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 // LeftError says that a proxy has ended and what may still be at its backend, because
 // somebody wanted it so.
 type LeftError struct {
-	Proxy  v1.Proxy // as it was shown in the end
+	Proxy  v1.Proxy // as it was shown in the end; empty where that cannot be read
 	Left   string   // "instance x on provider y"
 	Reason string   // why it was left
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+func (a *app) timelineCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "timeline NAME", Short: "Show what became of a proxy, step by step, the newest last", Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.timeline(ctx, f, args[0]) })
+		},
+	}
+}
+
+func (a *app) timeline(ctx context.Context, f Fleet, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	events, err := f.Timeline(ctx, a.namespace, name)
+	if err != nil {
+		return fmt.Errorf("timeline %s/%s: %w", a.namespace, name, err)
+	}
+	list := struct {
+		Items []v1.Event `json:"items"`
+	}{append([]v1.Event{}, events...)} // [] rather than null
+	switch a.output {
+	case outputJSON:
+		return a.printJSON(list)
+	case outputYAML:
+		text, err := yaml.Marshal(list)
+		if err != nil {
+			return err
+		}
+		return a.print(string(text))
+	default:
+		return a.print(eventTable("", events))
+	}
+}
+
+// eventTable shows one event a line.
+func eventTable(indent string, events []v1.Event) string {
+	if len(events) == 0 {
+		return indent + "nothing yet\n"
+	}
+	rows := [][]string{{"AT", "PHASE", "REASON", "CLASS", "DETAIL"}}
+	for _, e := range events {
+		rows = append(rows, []string{
+			e.At.UTC().Format(time.DateTime), string(e.Phase), e.Reason, e.Class, oneLine(e.Detail),
+		})
+	}
+	return columns(indent, rows)
+}
