@@ -29,8 +29,7 @@ func TestAFleetThatIsAwaitedIsUnavailable(t *testing.T) {
 	}
 }
 
-// Each message reaches the method of its name: a client without Temporal says which one
-// refused what cannot be right.
+// A client without Temporal still refuses what cannot be right.
 func TestAFleetThatHasArrivedIsAsked(t *testing.T) {
 	t.Parallel()
 	f, ctx := newAwaitedFleet(), t.Context()

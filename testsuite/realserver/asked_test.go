@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -156,6 +157,13 @@ func TestToLeaveIsLeftWithTheServerWithoutAWorker(t *testing.T) {
 	var left *fleet.LeftError
 	require.ErrorAs(t, l.WaitGone(ctx, "default", l.name), &left)
 	require.Equal(t, "nobody is there", left.Reason)
+	var wish proxy.DeleteInput
+	for _, e := range l.history("").Events { // the update, which a server may forget, is not what counts
+		if in := e.GetWorkflowExecutionSignaledEventAttributes().GetInput(); in != nil {
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(in, &wish))
+		}
+	}
+	require.True(t, wish.SkipCleanup)
 	l.replays()
 }
 
