@@ -407,7 +407,8 @@ func TestDeleteThatLeavesSaysWhat(t *testing.T) {
 	t.Parallel()
 	f := fleetOfThree()
 	f.left = &fleet.LeftError{Left: "instance x on provider gcp", Reason: "the zone is gone"}
-	out, errOut, code := run(t.Context(), f, "", "delete", "runs", "nobody", "--skip-cleanup", "--reason", "the zone is gone")
+	out, errOut, code := run(t.Context(), f, "",
+		"delete", "runs", "nobody", "--skip-cleanup", "--reason", "the zone is gone")
 	require.Equal(t, []string{
 		"leave default/runs because the zone is gone", "leave default/nobody because the zone is gone",
 		"wait for default/runs",
@@ -521,7 +522,10 @@ func TestTimelineIsReadable(t *testing.T) {
 	out, _, _ = run(t.Context(), f, "", "timeline", "runs", "-o", "json")
 	require.JSONEq(t, `{"items": []}`, out)
 	f.timeline = []v1.Event{
-		{At: noon.Add(-time.Hour), Phase: v1.PhasePending, Reason: "TransientError", Class: "Transient", Detail: "try\nagain"},
+		{
+			At: noon.Add(-time.Hour), Phase: v1.PhasePending, Reason: "TransientError",
+			Class: "Transient", Detail: "try\nagain",
+		},
 		{At: noon, Phase: v1.PhaseRunning, Reason: "Created"},
 	}
 	out, _, code = run(t.Context(), f, "", "timeline", "runs")

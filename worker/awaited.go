@@ -74,7 +74,9 @@ func (a *awaitedFleet) Retry(ctx context.Context, namespace, name, reason, reque
 	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Retry(ctx, namespace, name, reason, requestID) })
 }
 
-func (a *awaitedFleet) Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error) {
+func (a *awaitedFleet) Hold(
+	ctx context.Context, namespace, name string, h v1.Hold, requestID string,
+) (v1.Proxy, error) {
 	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Hold(ctx, namespace, name, h, requestID) })
 }
 

@@ -43,6 +43,7 @@ func TestAFleetThatHasArrivedIsAsked(t *testing.T) {
 		"hold":    func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{For: "x"}, ""); return err },
 		"resume":  func() error { _, err := f.Resume(ctx, "default", "a", long, ""); return err },
 	} {
-		require.IsType(t, &v1.FieldError{}, ask(), name)
+		var field *v1.FieldError
+		require.ErrorAs(t, ask(), &field, name)
 	}
 }

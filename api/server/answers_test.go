@@ -100,11 +100,13 @@ var answers = map[string]call{
 	"delete that leaves what is there": {
 		"DELETE", proxyA + "?skipCleanup=true&reason=the+zone+is+closed", "", nil, nil,
 	},
-	"delete that leaves without a reason": {"DELETE", proxyA + "?skipCleanup=true", "", nil, nil},
-	"list":                                {"GET", "/v1/namespaces/default/proxies", "", nil, nil},
-	"list of nothing":                     {"GET", "/v1/namespaces/empty/proxies", "", nil, nil},
-	"list of a bad name":                  {"GET", "/v1/namespaces/-/proxies", "", nil, nil},
-	"list while it is away":               {"GET", "/v1/namespaces/default/proxies", "", nil, failing(fleet.ErrUnavailable)},
+	"delete that leaves without a reason": {
+		"DELETE", proxyA + "?skipCleanup=true", "", nil, nil,
+	},
+	"list":                  {"GET", "/v1/namespaces/default/proxies", "", nil, nil},
+	"list of nothing":       {"GET", "/v1/namespaces/empty/proxies", "", nil, nil},
+	"list of a bad name":    {"GET", "/v1/namespaces/-/proxies", "", nil, nil},
+	"list while it is away": {"GET", "/v1/namespaces/default/proxies", "", nil, failing(fleet.ErrUnavailable)},
 
 	"replace": {"POST", proxyA + "/replace", `{"reason": "banned"}`, nil, nil},
 	"replace of nothing": {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
+// MaxReason bounds what a person gives as a reason, in bytes: it is kept with the Proxy
+// and in its timeline.
+const MaxReason = 1 << 10
+
+// What bounds a hold that ends by itself.
 const (
-	// MaxReason bounds what a person gives as a reason, in bytes: it is kept with the
-	// Proxy and in its timeline.
-	MaxReason = 1 << 10
-	// MinHold and MaxHold bound a hold that ends by itself.
 	MinHold = time.Second
 	MaxHold = 365 * 24 * time.Hour
 )
@@ -58,7 +59,10 @@ type Deletion struct {
 // Validate returns nil or a *FieldError.
 func (d Deletion) Validate() error {
 	if d.SkipCleanup && strings.TrimSpace(d.Reason) == "" {
-		return &FieldError{"reason", show(d.Reason), "is empty: skipCleanup leaves what is at the backend, and needs a reason"}
+		return &FieldError{
+			"reason", show(d.Reason),
+			"is empty: skipCleanup leaves what is at the backend, and needs a reason",
+		}
 	}
 	return validateReason(d.Reason)
 }

@@ -50,7 +50,8 @@ func TestAProxyIsHeldResumedAndReplaced(t *testing.T) {
 		require.Contains(t, reasons, want)
 		require.Contains(t, w.starter("timeline", "a"), want)
 	}
-	require.Less(t, slices.Index(reasons, "HoldRequested"), slices.Index(reasons, "RetryRequested"), "the newest is the last")
+	require.Less(t, slices.Index(reasons, "HoldRequested"), slices.Index(reasons, "RetryRequested"),
+		"the newest is the last")
 	w.deleteAll()
 }
 
