@@ -133,11 +133,8 @@ func TestWhatIsLeftBehindIsNamed(t *testing.T) {
 
 func TestNothingIsLeftBehindWhereNothingWas(t *testing.T) {
 	l := newLab(t, quick())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
-	require.ErrorIs(t, err, fleet.ErrNoWorker, "nothing was made yet")
-	_, err = l.LeaveBehind(t.Context(), "default", l.name, "never mind")
+	l.unheard()
+	_, err := l.LeaveBehind(t.Context(), "default", l.name, "never mind")
 	require.NoError(t, err)
 	l.work()
 	l.closed()
@@ -184,29 +181,41 @@ func TestATimelineIsThatOfALivingProxy(t *testing.T) {
 
 func TestAMessageNeedsAProxyAndAWorker(t *testing.T) {
 	l := newLab(t, quick())
-	send := func(ctx context.Context, name string) map[string]error {
+	send := func(name string) map[string]error {
 		errs := map[string]error{}
-		_, errs["replace"] = l.Replace(ctx, "default", name, "", "")
-		_, errs["retry"] = l.Retry(ctx, "default", name, "", "")
-		_, errs["hold"] = l.Hold(ctx, "default", name, v1.Hold{}, "")
-		_, errs["resume"] = l.Resume(ctx, "default", name, "", "")
-		_, errs["timeline"] = l.Timeline(ctx, "default", name)
+		try := func(what string, call func(context.Context) error) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			errs[what] = call(ctx)
+		}
+		try("replace", func(ctx context.Context) error { _, err := l.Replace(ctx, "default", name, "", ""); return err })
+		try("retry", func(ctx context.Context) error { _, err := l.Retry(ctx, "default", name, "", ""); return err })
+		try("hold", func(ctx context.Context) error { _, err := l.Hold(ctx, "default", name, v1.Hold{}, ""); return err })
+		try("resume", func(ctx context.Context) error { _, err := l.Resume(ctx, "default", name, "", ""); return err })
+		try("timeline", func(ctx context.Context) error { _, err := l.Timeline(ctx, "default", name); return err })
 		return errs
 	}
-	for name, err := range send(t.Context(), "nobody") {
-		require.ErrorIs(t, err, fleet.ErrNotFound, name)
+	for what, err := range send("nobody") {
+		require.ErrorIs(t, err, fleet.ErrNotFound, what)
 	}
 	_, err := l.LeaveBehind(t.Context(), "default", "nobody", "why not")
 	require.ErrorIs(t, err, fleet.ErrNotFound)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, _, err = l.Apply(ctx, l.wanted(spec), "apply")
-	require.ErrorIs(t, err, fleet.ErrNoWorker)
-	for name, err := range send(ctx, l.name) {
-		require.ErrorIs(t, err, fleet.ErrUnavailable, name)
+	l.unheard()
+	for what, err := range send(l.name) {
+		require.ErrorIs(t, err, fleet.ErrUnavailable, what)
+		require.NotErrorIs(t, err, fleet.ErrNotFound, what)
 	}
 	l.work()
 	l.deleted()
+}
+
+// unheard starts a proxy without a worker.
+func (l *lab) unheard() {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Second)
+	defer cancel()
+	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
+	require.ErrorIs(l.t, err, fleet.ErrNoWorker)
 }
 
 // blocked starts a worker and a proxy whose create is refused for good.
