@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,13 +40,4 @@ func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {
 			w.deleteAll()
 		})
 	}
-}
-
-// starter runs the command line against this world.
-func (w *world) starter(args ...string) {
-	w.t.Helper()
-	cmd := exec.CommandContext(w.t.Context(), filepath.Join(bin, "starter"), args...)
-	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address)
-	out, err := cmd.CombinedOutput()
-	require.NoError(w.t, err, "%s", out)
 }
