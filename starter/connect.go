@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
+	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
@@ -24,18 +25,28 @@ const connectTimeout = 10 * time.Second
 
 // connect dials Temporal. Its error names the address and what sets it.
 func connect(ctx context.Context, t Temporal) (Fleet, func(), error) {
-	c, err := dial(ctx, t)
+	keys, err := keysFrom(os.Getenv)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	c, err := dial(ctx, t, keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	return fleet.New(c, ""), c.Close, nil
+	return fleet.New(c, "", fleet.WithDataConverter(keys.DataConverter())), c.Close, nil
 }
 
-func dial(ctx context.Context, t Temporal) (client.Client, error) {
+// keysFrom opens the keys that the worker has, too; there may be none.
+func keysFrom(getenv func(string) string) (*codec.Ring, error) {
+	return codec.Open(codec.Options{Dir: getenv(config.EnvCodecKeys), Current: getenv(config.EnvCodecCurrent)})
+}
+
+func dial(ctx context.Context, t Temporal, keys *codec.Ring) (client.Client, error) {
 	server, err := serverOf(t)
 	if err != nil {
 		return nil, err
 	}
+	keys.Secure(&server.Options)
 	server.Options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

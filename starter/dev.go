@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/egressfleet/egressfleet/internal/codec"
 )
 
 // readyLine is the last line of a run that is up; scripts wait for it.
@@ -21,7 +23,8 @@ func (a *app) devCommand() *cobra.Command {
 		Use: "dev", Short: "Run a whole fleet on this machine, with two sample proxies", Args: exactly(0),
 		Long: "dev starts a Temporal server and a worker, applies two sample proxies, waits until both carry\n" +
 			"traffic, and runs until Ctrl-C. The state and the instances stay for the next run. \"make run\" calls it.\n" +
-			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI}_PORT.",
+			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI}_PORT. The worker also gets\n" +
+			"EGRESSFLEET_CODEC_* (encryption) and EGRESSFLEET_SECRET_* (secrets).",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := devSettingsFrom(os.Getenv)
 			if err != nil {
@@ -50,6 +53,10 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
+	keys, err := keysFrom(os.Getenv)
+	if err != nil {
+		return usageError{err}
+	}
 	home, err := openHome(s.dir)
 	if err != nil {
 		return err
@@ -60,7 +67,7 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 	}
 	alive, died := context.WithCancelCause(ctx)
 	defer died(nil)
-	r := &devRun{app: a, settings: s, home: home, died: died}
+	r := &devRun{app: a, settings: s, home: home, keys: keys, died: died}
 	err = r.up(alive)
 	if err == nil {
 		<-alive.Done()
@@ -100,6 +107,7 @@ type devRun struct {
 	*app
 	settings devSettings
 	home     *devHome
+	keys     *codec.Ring // what encrypts, for the worker too; there may be none
 	died     context.CancelCauseFunc
 	server   *child
 	worker   *child

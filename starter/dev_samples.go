@@ -58,7 +58,7 @@ func (r *devRun) applySamples(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	client := fleet.New(c, devInstallation)
+	client := fleet.New(c, devInstallation, fleet.WithDataConverter(r.keys.DataConverter()))
 	for _, p := range proxies {
 		err := r.applySample(ctx, client, p)
 		if err == nil {

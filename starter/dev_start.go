@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,10 +72,12 @@ func (s *devSettings) serverArgs(database string) []string {
 // dialServer connects to the server of this run, whatever the TEMPORAL_* variables
 // say.
 func (r *devRun) dialServer(ctx context.Context) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{
+	options := client.Options{
 		HostPort: r.settings.temporal.address(), Namespace: devNamespace,
 		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-	})
+	}
+	r.keys.Secure(&options)
+	return client.DialContext(ctx, options)
 }
 
 // startWorker writes what the worker is told, starts it and waits until its API is
@@ -86,7 +89,7 @@ func (r *devRun) startWorker(ctx context.Context) (err error) {
 	r.worker, err = start(program{
 		name: "the worker", path: filepath.Join(r.settings.binaries, workerBinary),
 		args: []string{"--config", r.home.path(workerFile)}, log: r.home.path(logDir, "worker.log"),
-		env: append(childEnv(os.Environ()),
+		env: append(childEnv(os.Environ(), "CODEC_", "SECRET_"),
 			"TEMPORAL_ADDRESS="+r.settings.temporal.address(), "TEMPORAL_NAMESPACE="+devNamespace,
 			"TEMPORAL_CONFIG_FILE="+os.DevNull),
 	}, r.died)
@@ -97,10 +100,13 @@ func (r *devRun) startWorker(ctx context.Context) (err error) {
 }
 
 // childEnv is the environment without what would send a child elsewhere. The log
-// settings stay, for whoever looks for a fault.
-func childEnv(environ []string) (env []string) {
+// settings stay, for whoever looks for a fault, and what else a child is meant to have,
+// by the beginnings of its names.
+func childEnv(environ []string, meant ...string) (env []string) {
+	meant = append(meant, "LOG_")
 	for _, line := range environ {
-		ours := strings.HasPrefix(line, config.EnvPrefix) && !strings.HasPrefix(line, config.EnvPrefix+"LOG_")
+		name, ours := strings.CutPrefix(line, config.EnvPrefix)
+		ours = ours && !slices.ContainsFunc(meant, func(beginning string) bool { return strings.HasPrefix(name, beginning) })
 		if !ours && !strings.HasPrefix(line, "TEMPORAL_") {
 			env = append(env, line)
 		}

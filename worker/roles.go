@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"go.temporal.io/sdk/worker"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/api/server"
+	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/workflows"
@@ -31,6 +33,29 @@ func (p *process) prepareNamespace(ctx context.Context) error {
 		return err
 	}
 	return p.fleet.EnsureInstallation(ctx)
+}
+
+// readKeys opens the keys that encrypt what Temporal stores; there may be none.
+func (p *process) readKeys(context.Context) (err error) {
+	p.keys, err = codec.Open(codec.Options{Dir: p.cfg.Codec.Keys, Current: p.cfg.Codec.Current, Logger: p.log})
+	if err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// codecEndpoint returns what the Web UI and the CLI decrypt with; nil without tokens.
+func (p *process) codecEndpoint() (http.Handler, error) {
+	if p.cfg.Codec.TokensFile == "" {
+		return nil, nil //nolint:nilnil // no endpoint, and nothing wrong
+	}
+	endpoint, err := p.keys.Endpoint(codec.EndpointOptions{
+		TokensFile: p.cfg.Codec.TokensFile, Origins: p.cfg.Codec.Origins, Logger: p.log,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return endpoint, nil
 }
 
 // startWorker begins to take work.
@@ -65,8 +90,12 @@ func (p *process) listenAPI(ctx context.Context) (err error) {
 
 // serveAPI answers that the fleet is unavailable, and that the process lives.
 func (p *process) serveAPI(ctx context.Context) error {
+	endpoint, err := p.codecEndpoint()
+	if err != nil {
+		return err
+	}
 	p.awaited = newAwaitedFleet()
-	s := server.New(p.awaited, server.Options{Logger: p.log, Providers: p.shownProviders})
+	s := server.New(p.awaited, server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint})
 	p.stopAPI = p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
 	"github.com/egressfleet/egressfleet/providers/registry"
@@ -78,6 +79,7 @@ type process struct {
 
 	temporal  client.Client
 	fleet     *fleet.Client
+	keys      *codec.Ring
 	providers *registry.Live // nil where the process was told of no file
 	releaser  *releaser
 	api       net.Listener
@@ -91,7 +93,7 @@ type process struct {
 // process.
 func (p *process) steps() []func(context.Context) error {
 	type step = func(context.Context) error
-	steps := []step{p.serveMetrics}
+	steps := []step{p.serveMetrics, p.readKeys}
 	add := func(role config.Role, more ...step) {
 		if p.cfg.Plays(role) {
 			steps = append(steps, more...)
@@ -169,6 +171,7 @@ func (p *process) connect(ctx context.Context) error {
 		return err
 	}
 	server.Options.Logger = log.NewStructuredLogger(p.log)
+	p.keys.Secure(&server.Options)
 	patience := p.opts.DialPatience
 	if patience == 0 {
 		patience = dialPatience
@@ -181,7 +184,7 @@ func (p *process) connect(ctx context.Context) error {
 	p.cfg.Temporal.Namespace = server.Options.Namespace
 	p.log.Info("connected to Temporal", slog.String("address", server.Options.HostPort),
 		slog.String("namespace", server.Options.Namespace), slog.String("source", server.From))
-	p.fleet = fleet.New(p.temporal, p.cfg.Installation)
+	p.fleet = fleet.New(p.temporal, p.cfg.Installation, fleet.WithDataConverter(server.Options.DataConverter))
 	return nil
 }
 

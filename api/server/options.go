@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"log/slog"
+	"net/http"
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -16,6 +17,8 @@ type Options struct {
 	// Providers returns the providers of this process, and whether it has any to tell
 	// of; nil has none. It must not block.
 	Providers func() (v1.ProviderList, bool)
+	// Codec serves /codec/…, authentication included; nil: there is nothing there.
+	Codec http.Handler
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal

@@ -35,7 +35,10 @@ func New(fleet Fleet, opts Options) *Server {
 	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
 	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors)
-	// The one route table is the generated one.
+	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
+		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
+	}
+	// Every other route is in the generated table.
 	operations := openapi.NewStrictHandler(handlers{fleet, s.snapshot, opts.Providers}, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: parameterChecks()})

@@ -34,6 +34,7 @@ type Config struct {
 	// ProvidersFile lists the providers; set whenever RoleWorker is played.
 	ProvidersFile string
 	SecretsDir    string // one directory a secret, one file a key; may be empty
+	Codec         Codec
 	Log           Log
 	// MaxConcurrentActivities bounds the provider calls of this process.
 	MaxConcurrentActivities int
@@ -55,6 +56,32 @@ type Temporal struct {
 
 // Address returns host:port, an IPv6 host in brackets.
 func (t Temporal) Address() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
+
+// Codec says how payloads are encrypted, and who may have them decrypted.
+type Codec struct {
+	// Keys is a directory with one file for each key; empty: nothing is encrypted.
+	Keys string
+	// Current is the key that encrypts; empty: the last name in byte order.
+	Current string
+	// TokensFile holds the SHA-256 of every token for the endpoint; empty: no endpoint.
+	TokensFile string
+	// Origins are the Web UIs that may use the endpoint from a browser.
+	Origins []string
+}
+
+// validate returns nil, or what is set without what it needs.
+func (c Codec) validate() error {
+	switch {
+	case c.Keys == "" && c.Current != "":
+		return fmt.Errorf("codec.current: %q needs codec.keys (%s)", c.Current, EnvCodecKeys)
+	case c.Keys == "" && c.TokensFile != "":
+		return fmt.Errorf("codec.tokensFile: %q needs codec.keys (%s)", c.TokensFile, EnvCodecKeys)
+	case c.TokensFile == "" && len(c.Origins) > 0:
+		return fmt.Errorf("codec.origins: %q needs codec.tokensFile", strings.Join(c.Origins, ","))
+	default:
+		return nil
+	}
+}
 
 // Listen is an address to serve on. Port 0 takes any free one.
 type Listen struct {

@@ -80,7 +80,7 @@ func (r *fileReader) section(prefix string, n *yaml.Node) {
 func (r *fileReader) value(key string, n *yaml.Node) {
 	text := n.Value
 	switch {
-	case n.Kind == yaml.SequenceNode && key == "roles":
+	case n.Kind == yaml.SequenceNode && (key == "roles" || key == "codec.origins"):
 		items := make([]string, len(n.Content))
 		for i, item := range n.Content {
 			items[i] = item.Value

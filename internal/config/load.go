@@ -80,7 +80,7 @@ func (l *layers) environ(environ []string) (warnings []string) {
 		name, value, _ := strings.Cut(line, "=")
 		s, known := byEnv[name]
 		switch {
-		case !strings.HasPrefix(name, EnvPrefix), value == "", slices.Contains(otherVariables(), name):
+		case !strings.HasPrefix(name, EnvPrefix), value == "", isOther(name):
 		case !known:
 			warnings = append(warnings, name+" is no setting and has no effect")
 		case isServiceLink(value):
@@ -90,6 +90,11 @@ func (l *layers) environ(environ []string) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// isOther reports whether a variable is ours, though no setting of a worker.
+func isOther(name string) bool {
+	return slices.Contains(otherVariables(), name) || strings.HasPrefix(name, EnvSecretPrefix)
 }
 
 // isServiceLink tells Kubernetes' <SERVICE>_PORT=tcp://10.0.0.1:8080 from a port: a
@@ -129,7 +134,7 @@ func (l *layers) config() (Config, error) {
 		faults = append(faults, errors.New("providersFile: is required for the role worker "+
 			"(--providers-file, "+EnvPrefix+"PROVIDERS_FILE, or the configuration file)"))
 	}
-	return c, errors.Join(faults...)
+	return c, errors.Join(append(faults, c.Codec.validate())...)
 }
 
 // source says where a value comes from, or where it could come from.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -88,6 +89,25 @@ func setLevel(to *slog.Level, text string) error {
 	if err := to.UnmarshalText([]byte(text)); err != nil {
 		return fmt.Errorf("%q is not a level: debug, info, warn or error, or one with an offset such as debug-4", text)
 	}
+	return nil
+}
+
+// setOrigins takes origins as browsers write them: no wildcard, no path.
+func setOrigins(to *[]string, text string) error {
+	var origins []string
+	for origin := range strings.SplitSeq(text, ",") {
+		origin = strings.TrimSpace(origin)
+		if origin == "" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
+			strings.Contains(u.Host, "*") {
+			return fmt.Errorf("%q is not an origin, such as https://temporal.example or http://127.0.0.1:8233", origin)
+		}
+		origins = append(origins, origin)
+	}
+	*to = origins
 	return nil
 }
 

@@ -17,7 +17,13 @@ const (
 	EnvUIPort       = EnvPrefix + "UI_PORT"
 	EnvEchoPort     = EnvPrefix + "ECHO_PORT"
 	EnvDevDir       = EnvPrefix + "DEV_DIR"
+	// The starter encrypts as the worker does.
+	EnvCodecKeys    = EnvPrefix + "CODEC_KEYS"
+	EnvCodecCurrent = EnvPrefix + "CODEC_CURRENT"
 )
+
+// EnvSecretPrefix begins every variable that holds the content of a secretRef.
+const EnvSecretPrefix = EnvPrefix + "SECRET_"
 
 // setting is one key of the configuration: its names, its default in text form and
 // how text becomes a field. Values are text until then, whatever they come from.
@@ -48,7 +54,7 @@ func (s setting) env() string {
 
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
-	all := slices.Concat(addressSettings(), processSettings())
+	all := slices.Concat(addressSettings(), processSettings(), codecSettings())
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
 }
@@ -128,6 +134,30 @@ func processSettings() []setting {
 		{
 			"stickyCacheSize", "sticky-cache-size", "2000", "workflows kept in memory between their tasks",
 			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v) },
+		},
+	}
+}
+
+// codecSettings say how payloads are encrypted, and who may read them.
+func codecSettings() []setting {
+	return []setting{
+		{
+			"codec.current", "codec-current", "", "key that encrypts, by its file's name; the last name where it is not set",
+			func(c *Config, v string) error { c.Codec.Current = v; return nil },
+		},
+		{
+			"codec.keys", "codec-keys", "", "directory of keys that encrypt what Temporal stores, one file a key; " +
+				"nothing is encrypted where it is not set",
+			func(c *Config, v string) error { c.Codec.Keys = v; return nil },
+		},
+		{
+			"codec.origins", "codec-origins", "", "Web UIs that may use the codec endpoint from a browser, with commas between",
+			func(c *Config, v string) error { return setOrigins(&c.Codec.Origins, v) },
+		},
+		{
+			"codec.tokensFile", "codec-tokens-file", "", "file with the SHA-256 of every token for the codec endpoint; " +
+				"there is no endpoint where it is not set",
+			func(c *Config, v string) error { c.Codec.TokensFile = v; return nil },
 		},
 	}
 }

@@ -25,7 +25,7 @@ func (c *Client) Get(ctx context.Context, namespace, name string) (v1.Proxy, err
 	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return v1.Proxy{}, fmt.Errorf("%w: %s/%s", ErrNotFound, namespace, name)
 	}
-	return shown(info)
+	return c.shown(info)
 }
 
 // Timeline returns the last transitions of a living proxy, oldest first. It asks a
@@ -73,7 +73,7 @@ func (c *Client) last(ctx context.Context, id string) (v1.Proxy, error) {
 	if err != nil {
 		return v1.Proxy{}, translate(err)
 	}
-	return shown(d.RawResponse.GetWorkflowExecutionInfo())
+	return c.shown(d.RawResponse.GetWorkflowExecutionInfo())
 }
 
 // Ready returns nil when Temporal answers.

@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
@@ -32,6 +33,7 @@ type Client struct {
 	installation string
 	taskQueue    string
 	updates      gate
+	memos        converter.DataConverter
 }
 
 // Option changes how a new client behaves.
@@ -42,9 +44,18 @@ func WithTaskQueue(name string) Option {
 	return func(c *Client) { c.taskQueue = name }
 }
 
+// WithDataConverter reads memos with the converter that wrote them, which is that of the
+// Temporal client.
+func WithDataConverter(dc converter.DataConverter) Option {
+	return func(c *Client) { c.memos = dc }
+}
+
 // New returns a client that uses, and does not own, a Temporal client.
 func New(c client.Client, installation string, opts ...Option) *Client {
-	fleet := &Client{temporal: c, installation: installation, taskQueue: proxy.TaskQueue, updates: newGate()}
+	fleet := &Client{
+		temporal: c, installation: installation, taskQueue: proxy.TaskQueue, updates: newGate(),
+		memos: converter.GetDefaultDataConverter(),
+	}
 	for _, opt := range opts {
 		opt(fleet)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
@@ -34,9 +34,14 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	}
 	var all []v1.Proxy
 	for _, info := range found {
-		// One that cannot be shown does not hide the others; Get says why.
-		if p, err := shown(info); err == nil {
+		p, err := c.shown(info)
+		switch {
+		case err == nil:
 			all = append(all, p)
+		case codec.IsUnreadable(err):
+			// Without a key there would be none of them, or too few: no list at all is safer.
+			return nil, err
+		default: // one that cannot be shown does not hide the others; Get says why
 		}
 	}
 	slices.SortFunc(all, inOrder)
@@ -73,14 +78,14 @@ func inOrder(a, b v1.Proxy) int {
 var errNotTaken = errors.New("no worker has taken the proxy up yet")
 
 // shown reads the Proxy that a workflow publishes.
-func shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
+func (c *Client) shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
 	id := info.GetExecution().GetWorkflowId()
 	memo, ok := info.GetMemo().GetFields()[proxy.MemoProxy]
 	if !ok {
 		return v1.Proxy{}, fmt.Errorf("%w: %s: %w", ErrNoWorker, id, errNotTaken)
 	}
 	var p v1.Proxy
-	if err := converter.GetDefaultDataConverter().FromPayload(memo, &p); err != nil {
+	if err := c.memos.FromPayload(memo, &p); err != nil {
 		return p, fmt.Errorf("reading the memo of %s: %w", id, err)
 	}
 	if p.Metadata.UID == "" { // as it was started
