@@ -57,7 +57,7 @@ func (r *Ring) Encode(payloads []*common.Payload) ([]*common.Payload, error) {
 				metadataCipher:             []byte(cipherName),
 				metadataKeyID:              []byte(id),
 			},
-			Data: key.Seal(nil, nil, plain, bound(id)),
+			Data: key.Seal(nil, nil, plain, bound(id)), //nolint:gosec // NewGCMWithRandomNonce makes the nonce itself
 		}
 	}
 	return encrypted, nil

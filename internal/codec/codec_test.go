@@ -49,7 +49,9 @@ func open(t *testing.T, o codec.Options) *codec.Ring {
 }
 
 func plain() *common.Payload {
-	return &common.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + sentinel + `"`)}
+	return &common.Payload{
+		Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + sentinel + `"`),
+	}
 }
 
 func encode(t *testing.T, r *codec.Ring) *common.Payload {

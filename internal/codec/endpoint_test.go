@@ -61,7 +61,8 @@ func (d *desk) allow(text string) { require.NoError(d.t, os.WriteFile(d.tokens, 
 // ask sends an encrypted payload to be decrypted, as a person with the token does.
 func (d *desk) ask(change func(*http.Request)) *httptest.ResponseRecorder {
 	d.t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "https://api.example/codec/decode", strings.NewReader(d.body(encode(d.t, d.ring))))
+	r := httptest.NewRequest(http.MethodPost, "https://api.example/codec/decode",
+		strings.NewReader(d.body(encode(d.t, d.ring))))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("X-Namespace", "default")

@@ -19,11 +19,13 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
@@ -68,6 +70,9 @@ type lab struct {
 	around   []interceptor.WorkerInterceptor
 	knows    func(provider string) bool // whether it is configured
 	throttle time.Duration              // the longest pause between two heartbeats
+	keys     *codec.Ring                // what the client and the worker encrypt with
+	space    string                     // of Temporal; empty is "default"
+	log      log.Logger
 }
 
 // quick is the production timing with every wait short, except the steady watch: it
@@ -84,16 +89,28 @@ func quick() proxy.Timing {
 func newLab(t *testing.T, timing proxy.Timing) *lab {
 	t.Helper()
 	t.Parallel()
-	c, err := client.Dial(client.Options{HostPort: server.Address, Logger: devserver.Quiet()})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
 	name := "p" + strings.ToLower(rand.Text())
-	return &lab{
-		Client: fleet.New(c, "test", fleet.WithTaskQueue("queue-"+name)),
-		t:      t, temporal: c, timing: timing,
-		backend: fake.WithFaults(fake.New("fake")), name: name, queue: "queue-" + name,
+	l := &lab{
+		t: t, timing: timing, backend: fake.WithFaults(fake.New("fake")), name: name, queue: "queue-" + name,
+		log:   devserver.Quiet(),
 		knows: func(provider string) bool { return provider == "fake" },
 	}
+	l.connect(codec.Options{})
+	return l
+}
+
+// connect takes a new client, with keys of its own.
+func (l *lab) connect(o codec.Options) {
+	l.t.Helper()
+	keys, err := codec.Open(o)
+	require.NoError(l.t, err)
+	options := client.Options{HostPort: server.Address, Namespace: l.space, Logger: l.log}
+	keys.Secure(&options)
+	c, err := client.Dial(options)
+	require.NoError(l.t, err)
+	l.t.Cleanup(c.Close)
+	l.keys, l.temporal = keys, c
+	l.Client = fleet.New(c, "test", fleet.WithTaskQueue(l.queue), fleet.WithDataConverter(keys.DataConverter()))
 }
 
 // work starts a worker and returns what stops it; the test's end does so, too.
@@ -230,7 +247,9 @@ func (l *lab) replays() {
 	l.t.Helper()
 	runs := 0
 	for run := l.describe().WorkflowExecutionInfo.FirstRunId; run != ""; runs++ {
-		r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: l.around})
+		r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+			Interceptors: l.around, DataConverter: l.keys.DataConverter(), FailureConverter: l.keys.FailureConverter(),
+		})
 		require.NoError(l.t, err)
 		workflows.Register(r, proxy.DefaultTiming())
 		h := l.history(run)
