@@ -189,7 +189,7 @@ func TestAKeyFileThatIsWrongIsNamedWithoutTheKey(t *testing.T) {
 		"too long":             {"k", keyA + keyA, 0o600, "does not hold 32 bytes"},
 		"hexadecimal":          {"k", strings.Repeat("ab", 32), 0o600, "does not hold 32 bytes"},
 		"32 raw bytes":         {"k", strings.Repeat("k", 32), 0o600, "does not hold 32 bytes"},
-		"a line in the middle": {"k", keyA[:20] + "\n" + keyA[20:43], 0o600, "does not hold 32 bytes"},
+		"a line in the middle": {"k", keyA[:20] + "\n" + keyA[20:], 0o600, "does not hold 32 bytes"},
 		"URL base64":           {"k", strings.Replace(keyA, "q", "_", 1), 0o600, "does not hold 32 bytes"},
 		"empty":                {"k", "", 0o600, "does not hold 32 bytes"},
 		"readable by all":      {"k", keyA, 0o644, "mode 0644 lets everybody at it; chmod 0600"},

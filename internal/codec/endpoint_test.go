@@ -125,8 +125,6 @@ func TestNothingIsDecryptedForAStranger(t *testing.T) {
 		"a read by address":     {func(r *http.Request) { r.Method = http.MethodGet }, http.StatusMethodNotAllowed},
 		"a path below":          {func(r *http.Request) { r.URL.Path = "/codec/x/decode" }, http.StatusNotFound},
 		"a body without an end": {func(r *http.Request) {
-			r.Body = http.NoBody
-			*r = *r.WithContext(r.Context())
 			fresh := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"payloads": "`+strings.Repeat("a", 9<<20)))
 			r.Body, r.ContentLength = fresh.Body, fresh.ContentLength
 		}, http.StatusBadRequest},
@@ -134,6 +132,9 @@ func TestNothingIsDecryptedForAStranger(t *testing.T) {
 		w := newDesk(t).ask(tt.change)
 		require.Equal(t, tt.status, w.Code, name)
 		require.NotContains(t, w.Body.String(), "payloads", name)
+		if tt.status == http.StatusBadRequest {
+			require.Contains(t, w.Body.String(), "too large", name)
+		}
 		if tt.status == http.StatusUnauthorized {
 			require.Contains(t, w.Header().Get("WWW-Authenticate"), "Bearer", name)
 		}
@@ -213,6 +214,8 @@ func TestATokenThatIsTakenOutIsRefusedAtOnce(t *testing.T) {
 	d := newDesk(t)
 	d.allow(sum("another") + "\n")
 	require.Equal(t, http.StatusUnauthorized, d.ask(func(*http.Request) {}).Code)
+	d.allow(sum("") + "\n") // of nothing at all
+	require.Equal(t, http.StatusUnauthorized, d.ask(func(r *http.Request) { r.Header.Del("Authorization") }).Code)
 	d.allow("nonsense\n")
 	require.Equal(t, http.StatusServiceUnavailable, d.ask(func(*http.Request) {}).Code)
 	require.Contains(t, d.log.String(), d.tokens+":1: is not a SHA-256")
