@@ -3,11 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"go.temporal.io/sdk/activity"
 
@@ -22,9 +17,6 @@ type SecretDigest struct {
 	SHA256 string       `json:"sha256"`
 	Bytes  int          `json:"bytes"`
 }
-
-// maxSecret bounds what is read of a secret, in bytes. Kubernetes has no larger ones.
-const maxSecret = 1 << 20
 
 // DigestInput names the secret whose digest a proxy on a provider needs.
 type DigestInput struct {
@@ -54,39 +46,4 @@ func (a *Instances) userData(in CreateInput) ([]byte, error) {
 			errors.New("its content has changed since the spec was looked at"))
 	}
 	return content, err
-}
-
-func (a *Instances) readSecret(provider string, ref v1.SecretRef) ([]byte, error) {
-	if a.SecretsDir == "" {
-		return nil, wrapSecret(providers.ErrPermanent, provider, ref, errors.New("this worker has no secretsDir configured"))
-	}
-	// Name and key are checked not to leave the folder; OpenInRoot holds it for links, too.
-	file, err := os.OpenInRoot(a.SecretsDir, filepath.Join(ref.Name, ref.Key))
-	if err != nil {
-		return nil, wrapSecret(providers.ErrTransient, provider, ref, bare(err))
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err == nil && info.Size() > maxSecret {
-		return nil, wrapSecret(providers.ErrPermanent, provider, ref,
-			fmt.Errorf("%d bytes are more than %d", info.Size(), maxSecret))
-	}
-	content, readErr := io.ReadAll(io.LimitReader(file, maxSecret))
-	if err = errors.Join(err, readErr); err != nil {
-		return nil, wrapSecret(providers.ErrTransient, provider, ref, bare(err))
-	}
-	return content, nil
-}
-
-func wrapSecret(class providers.Class, provider string, ref v1.SecretRef, err error) error {
-	return providers.Wrap(class, providers.OpCreate, provider, "",
-		fmt.Errorf("spec.cloudInit.secretRef %q, key %q: %w", ref.Name, ref.Key, err))
-}
-
-// bare leaves out the path of the worker's file system.
-func bare(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }

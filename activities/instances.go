@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -18,6 +19,10 @@ type Instances struct {
 	Installation string
 	// SecretsDir holds the content of secretRefs as <name>/<key>; empty for none.
 	SecretsDir string
+	// Getenv returns the variables that SecretVariable names; nil for none.
+	Getenv func(string) string
+
+	claims sync.Map // the secretRef that each variable was used for
 }
 
 // CreateInput asks for one instance. Serialised in history: it holds user-data only

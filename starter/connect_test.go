@@ -1,8 +1,10 @@
 package main
 
 import (
+	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +56,15 @@ func TestWhereTheCommandLineFindsTemporal(t *testing.T) {
 			require.Contains(t, got.From, tt.from)
 		})
 	}
+}
+
+func TestKeysThatCannotBeReadAreToldBeforeTemporalIsAsked(t *testing.T) {
+	quiet(t)
+	t.Setenv("EGRESSFLEET_CODEC_KEYS", filepath.Join(t.TempDir(), "nowhere"))
+	_, _, err := connect(t.Context(), Temporal{Address: "127.0.0.1:1"})
+	require.ErrorContains(t, err, "the directory of keys")
+	require.ErrorContains(t, err, "nowhere")
+	require.Equal(t, exitUsage, ExitCode(io.Discard, err))
 }
 
 func TestATemporalThatIsNotThereIsNamed(t *testing.T) {

@@ -141,8 +141,11 @@ func TestAChildIsNotSentElsewhereByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"PATH=/bin", "EGRESSFLEET_LOG_LEVEL=debug"}, childEnv([]string{
 		"PATH=/bin", "TEMPORAL_ADDRESS=prod:7233", "TEMPORAL_API_KEY=x", "EGRESSFLEET_INSTALLATION=prod",
-		"EGRESSFLEET_LOG_LEVEL=debug", "EGRESSFLEET_API_PORT=1",
+		"EGRESSFLEET_LOG_LEVEL=debug", "EGRESSFLEET_API_PORT=1", "EGRESSFLEET_CODEC_KEYS=k", "EGRESSFLEET_SECRET_A_B=s",
 	}))
+	require.Equal(t, []string{"EGRESSFLEET_CODEC_KEYS=k", "EGRESSFLEET_SECRET_A_B=s"}, childEnv([]string{
+		"EGRESSFLEET_CODEC_KEYS=k", "EGRESSFLEET_SECRET_A_B=s", "EGRESSFLEET_SECRETS_DIR=d",
+	}, "CODEC_", "SECRET_"))
 }
 
 func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"go.temporal.io/sdk/worker"
@@ -70,6 +71,7 @@ func (p *process) startWorker(ctx context.Context) error {
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
 	activities.Register(w, &activities.Instances{
 		Lookup: p.providers.Lookup, Installation: p.cfg.Installation, SecretsDir: p.cfg.SecretsDir,
+		Getenv: os.Getenv,
 	})
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("worker: %w", err)

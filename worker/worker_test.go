@@ -279,13 +279,25 @@ func ask(t *testing.T, method, url string) (status int, retryAfter, body string)
 		strings.NewReader(`{"spec": {"provider": "local", "port": 3128}}`))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
+	resp, text := roundTrip(t, req)
+	return resp.StatusCode, resp.Header.Get("Retry-After"), text
+}
+
+func answer(t *testing.T, req *http.Request) (status int, body string) {
+	t.Helper()
+	resp, text := roundTrip(t, req)
+	return resp.StatusCode, text
+}
+
+func roundTrip(t *testing.T, req *http.Request) (*http.Response, string) {
+	t.Helper()
 	const patience = 20 * time.Second // for what should come at once
 	resp, err := (&http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: patience}).RoundTrip(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	return resp.StatusCode, resp.Header.Get("Retry-After"), string(text)
+	return resp, string(text)
 }
 
 func get(t *testing.T, url string) int {

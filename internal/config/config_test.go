@@ -56,6 +56,11 @@ api: {host: "::1", port: 1}
 metrics: {port: 2}
 temporal: {host: temporal.example, port: 3, namespace: crawl}
 log: {level: debug-4, format: json}
+codec:
+  keys: /run/keys
+  current: 2026-11
+  tokensFile: /run/tokens
+  origins: [https://ui.example, "http://127.0.0.1:8233"]
 `
 
 func TestEveryKeyOfAFileIsRead(t *testing.T) {
@@ -67,7 +72,11 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		SecretsDir: "/run/secrets",
 		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
 		API:        config.Listen{Host: "::1", Port: 1}, Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
-		Log:                     config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		Log: config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		Codec: config.Codec{
+			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
+			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
+		},
 		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
 	}, got)
 	require.Equal(t, "[::1]:1", got.API.Address())
@@ -185,6 +194,31 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"an empty host": {
 			text: "installation: dev\nprovidersFile: x\napi: {host: \"\"}\n", want: []string{`api.host: "" is empty`},
 		},
+		"tokens without keys": {
+			text: "installation: dev\nprovidersFile: x\ncodec: {tokensFile: t}\n",
+			want: []string{`codec.tokensFile: "t" needs codec.keys (EGRESSFLEET_CODEC_KEYS)`},
+		},
+		"a current key without keys": {
+			text: "installation: dev\nprovidersFile: x\n", environ: []string{"EGRESSFLEET_CODEC_CURRENT=a"},
+			want: []string{`codec.current: "a" needs codec.keys`},
+		},
+		"origins without tokens": {
+			text: "installation: dev\nprovidersFile: x\ncodec: {keys: k, origins: [http://a]}\n",
+			want: []string{`codec.origins: "http://a" needs codec.tokensFile`},
+		},
+		"every origin": {
+			text: full, environ: []string{"EGRESSFLEET_CODEC_ORIGINS=*"},
+			want: []string{`codec.origins: "*" is not an origin`, "from EGRESSFLEET_CODEC_ORIGINS"},
+		},
+		"an origin with a star": {
+			text: full, args: []string{"--codec-origins=https://*.a"}, want: []string{`"https://*.a" is not an origin`},
+		},
+		"an origin with a path": {
+			text: full, args: []string{"--codec-origins=https://a/"}, want: []string{`"https://a/" is not an origin`},
+		},
+		"an origin of no scheme": {
+			text: full, args: []string{"--codec-origins=a.example"}, want: []string{`"a.example" is not an origin`},
+		},
 		"two faults at once": {
 			text: "installation: dev\nprovidersFile: x\napi: {port: a}\nmetrics: {port: b}\n",
 			want: []string{`api.port: "a"`, `metrics.port: "b"`},
@@ -221,9 +255,11 @@ func TestVariablesThatAreNotSettingsOnlyWarn(t *testing.T) {
 	got, err := load(t, full, []string{
 		"EGRESSFLEET_API_PORT=tcp://10.0.0.1:8080", "EGRESSFLEET_API_SERVICE_HOST=10.0.0.1", "PATH=/bin",
 		"EGRESSFLEET_UI_PORT=8233", "EGRESSFLEET_ECHO_PORT=8443", "EGRESSFLEET_DEV_DIR=.dev", "EGRESSFLEET_PROT=1",
+		"EGRESSFLEET_SECRET_INIT_USER_DATA=s3nt1nel", "EGRESSFLEET_CODEC_KEYS=/run/other",
 	}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 1, got.API.Port, "a link to a Service is not a port")
+	require.Equal(t, "/run/other", got.Codec.Keys)
 	require.Equal(t, []string{
 		"EGRESSFLEET_API_PORT looks like a link to a Kubernetes Service and has no effect",
 		"EGRESSFLEET_API_SERVICE_HOST is no setting and has no effect",
