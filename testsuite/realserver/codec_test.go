@@ -334,6 +334,44 @@ func TestAMissingKeyBlocksAndFailsNothing(t *testing.T) {
 	}
 }
 
+// docs/runbooks/encryption.md says what to do before an old key is taken away.
+func TestAnOldKeyCanBeTakenAway(t *testing.T) {
+	keys := newKeyDir(t, "2026-01")
+	l := newSealedLab(t, keys)
+	stop := l.work()
+	l.wounded()
+	stop()
+	keys.add(t, "2026-02")
+	l.use(keys)
+	stop = l.work()
+	old := l.runID()
+	l.signal(proxy.SignalHint, proxy.Hint{Renew: true})
+	require.Eventually(t, func() bool { return l.runID() != old }, soon, tick)
+	require.Equal(t, "2026-01", l.memoKey(), "a new run takes the memo over as it is")
+	l.told("hold", proxy.UpdateHold)
+	l.told("resume", proxy.UpdateResume)
+	l.running()
+	require.Equal(t, "2026-02", l.memoKey(), "and what changes is written with the new key")
+	stop()
+
+	l.use(keys.only(t, "2026-02"))
+	l.work()
+	l.shown(true)
+	_, err := l.Retry(t.Context(), "default", l.name, "test")
+	require.NoError(t, err)
+	_, err = l.Delete(t.Context(), "default", l.name, "test")
+	require.NoError(t, err)
+	require.NoError(t, l.WaitGone(t.Context(), "default", l.name))
+	require.Empty(t, l.backend.Instances())
+	l.use(keys) // the first run is read again by who replays it
+	l.replays()
+}
+
+func (l *lab) memoKey() string {
+	memo := l.describe().WorkflowExecutionInfo.Memo.Fields[proxy.MemoProxy]
+	return string(memo.Metadata["encryption-key-id"])
+}
+
 // taskFailure is why a workflow task failed at last.
 func (l *lab) taskFailure() (text string) {
 	for _, ev := range l.history("").Events {
