@@ -218,6 +218,22 @@ func TestWithoutKeysTheServerHoldsPlainText(t *testing.T) {
 	l.deleted()
 }
 
+func TestOfAReferencedSecretTheServerHoldsTheDigest(t *testing.T) {
+	const content = "#cloud-config\n# s3nt1nel-by-reference"
+	l := newLab(t, quick())
+	l.getenv = func(name string) string { return map[string]string{"EGRESSFLEET_SECRET_INIT_USER_DATA": content}[name] }
+	l.work()
+	secret := spec
+	secret.CloudInit.SecretRef = &v1.SecretRef{Name: "init", Key: "user-data"}
+	l.apply("apply", secret)
+	l.running()
+	require.Equal(t, content, string(l.backend.Requests()[0].CloudInit))
+	stored := l.stored()
+	require.NotContains(t, stored, "s3nt1nel-by-reference")
+	require.Contains(t, stored, v1.Digest([]byte(content)))
+	l.deleted()
+}
+
 func TestTheCommandLineReadsThroughTheCodecEndpoint(t *testing.T) {
 	const token = "a-token-of-this-test"
 	l := newSealedLab(t, newKeyDir(t, "a"))

@@ -73,6 +73,7 @@ type lab struct {
 	keys     *codec.Ring                // what the client and the worker encrypt with
 	space    string                     // of Temporal; empty is "default"
 	log      log.Logger
+	getenv   func(string) string // secrets; nil for none
 }
 
 // quick is the production timing with every wait short, except the steady watch: it
@@ -123,7 +124,7 @@ func (l *lab) work() (stop func()) {
 		Lookup: func(name string) (providers.Provider, func(), bool) {
 			return l.backend, func() {}, l.knows(name)
 		},
-		Installation: fake.DefaultInstallation,
+		Installation: fake.DefaultInstallation, Getenv: l.getenv,
 	})
 	require.NoError(l.t, w.Start())
 	stop = sync.OnceFunc(w.Stop)
