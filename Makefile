@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race contract lint verify build generate replay-record clean \
+.PHONY: help run clean-dev test test-race contract chaos lint verify build generate replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -33,6 +33,10 @@ test-race: tool-temporal ## the packages that are called concurrently, under the
 
 contract: ## the conformance suite over every provider and every mutant
 	@go run ./tools/contract
+
+chaos: tool-temporal ## 200 proxies while workers are killed, Temporal goes away and the backend fails: two minutes
+	@go build -o bin/chaos ./testsuite/chaos
+	@bin/chaos
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)

@@ -69,6 +69,7 @@ func TestALateFailureIsToldFromAFailedRead(t *testing.T) {
 	req := request("a")
 	id := create(t, p, req)
 	require.Equal(t, id, create(t, p, req), "a repetition returns the ID")
+	require.True(t, p.Failed(id))
 
 	_, err := p.Get(t.Context(), id)
 	require.True(t, providers.IsCreateFailed(err))
@@ -82,6 +83,7 @@ func TestALateFailureIsToldFromAFailedRead(t *testing.T) {
 	require.Equal(t, id, create(t, p, req))
 	_, err = p.Get(t.Context(), id)
 	require.NoError(t, err, "a new attempt makes it")
+	require.False(t, p.Failed(id))
 	require.Len(t, p.Requests(), 3)
 }
 

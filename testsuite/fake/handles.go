@@ -113,6 +113,14 @@ func (p *Provider) Instances() []providers.Instance {
 	return out
 }
 
+// Failed reports whether the create of an instance was accepted and failed late.
+func (p *Provider) Failed(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, ok := p.instances[id]
+	return ok && i.failed != nil
+}
+
 func (p *Provider) change(id string, change func(*instance)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,82 @@
+package devserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"go.temporal.io/sdk/client"
+)
+
+// lookEvery is between two looks at a server that is coming up.
+const lookEvery = 100 * time.Millisecond
+
+// Process is a development server on a database file, which outlives it: it can be
+// ended in any way, and started again.
+type Process struct {
+	Address string // host:port, the same at every start
+	cli     string
+	file    string
+	cmd     *exec.Cmd
+}
+
+// NewProcess returns a server on that database file and a free port of 127.0.0.1. It
+// is not started.
+func NewProcess(file string) (*Process, error) {
+	cli, err := CLI()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }()
+	return &Process{Address: l.Addr().String(), cli: cli, file: file}, nil
+}
+
+// Start runs the server until it answers. The caller ends it.
+func (p *Process) Start(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(p.Address)
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"server", "start-dev", "--headless", "--ip", host, "--port", port, "--log-level", "error",
+		"--db-filename", p.file, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL",
+	}, attributes()...)
+	p.cmd = exec.Command(p.cli, args...) //nolint:noctx,gosec // it outlives the call, and is our own
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	return p.await(ctx)
+}
+
+// End sends the server a signal and waits until it has ended.
+func (p *Process) End(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return err
+	}
+	_ = p.cmd.Wait() // how it ended is of no interest
+	return nil
+}
+
+func (p *Process) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ready)
+	defer cancel()
+	for {
+		c, err := client.DialContext(ctx, client.Options{HostPort: p.Address, Logger: Quiet()})
+		if err == nil {
+			c.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s on %s: %w", p.cli, p.Address, err)
+		case <-time.After(lookEvery):
+		}
+	}
+}
