@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/enums/v1"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -143,25 +142,6 @@ func TestDeleteAndRecreateOfOneName(t *testing.T) {
 	require.NotEqual(t, first, p.Metadata.UID)
 	l.running()
 	require.Equal(t, p.Metadata.UID, l.backend.Instances()[0].UID)
-	l.deleted()
-}
-
-func TestASteadyProxyWritesSixEventsPerLease(t *testing.T) {
-	const leases = 5
-	timing := quick()
-	timing.Steady = proxy.Pace{Poll: 100 * time.Millisecond, Max: 100 * time.Millisecond, Lease: time.Second}
-	l := newLab(t, timing)
-	l.born()
-	born, byType := l.events("")
-	t.Logf("to Running: %d events %v", born, byType)
-	require.LessOrEqual(t, born, 40)
-	var total int
-	require.Eventually(t, func() bool {
-		total, byType = l.events("")
-		return byType[enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED] > leases+1 // and the Create
-	}, soon, tick)
-	t.Logf("%d leases later: %d events %v", leases, total, byType)
-	require.LessOrEqual(t, total-born, 6*(leases+1))
 	l.deleted()
 }
 

@@ -1,46 +1,101 @@
 package realserver
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
-// senders and each make a storm of 400 signals.
-const senders, each = 8, 50
+// In each round of the storm so many signals and updates come from all sides at once,
+// and a new run is forced among them: 1,000 and 100 in all.
+const (
+	rounds               = 10
+	senders, signalsEach = 4, 25
+	callers, updatesEach = 2, 5
+)
 
-func TestNoSignalIsLostAcrossContinueAsNew(t *testing.T) {
+func TestNoMessageIsLostOrTakenTwiceAcrossContinueAsNew(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()
 	first := l.runID()
-	l.storm()
-	require.Eventually(t, func() bool { return l.runID() != first }, soon, tick, "there was a continue-as-new")
+	for round := range rounds {
+		l.storm(round)
+	}
+	const signals, updates = rounds * (senders*signalsEach + 1), rounds * callers * updatesEach
+	require.EqualValues(t, 1+updates, l.get().Metadata.Generation, "each update had its effect, once")
 	l.deleted()
-	require.Equal(t, senders*each, l.taken(), "each signal is in one run, and was taken there")
+	require.Equal(t, signals, l.taken(), "each signal is in one run, and was taken there")
+	rollovers := l.rollovers(first)
+	t.Logf("%d signals and %d updates across %d rollovers", signals, updates, rollovers)
+	require.GreaterOrEqual(t, rollovers, rounds)
+	require.Equal(t, 1, l.backend.Calls(providers.OpCreate), "no message made another instance")
 }
 
-// storm sends signals from all sides at once, and forces new runs with some.
-func (l *lab) storm() {
+// storm is one round.
+func (l *lab) storm(round int) {
 	var wg sync.WaitGroup
 	for range senders {
 		wg.Go(func() {
-			for i := range each / 2 {
-				l.signal(proxy.SignalHint, proxy.Hint{Renew: i%5 == 0})
-				l.signal(proxy.SignalHealth, proxy.HealthReport{Healthy: i%2 == 0, Reason: strconv.Itoa(i)})
+			for i := range signalsEach {
+				if i%2 == 0 {
+					l.signal(proxy.SignalHint, proxy.Hint{})
+					continue
+				}
+				l.signal(proxy.SignalHealth, proxy.HealthReport{Healthy: i%4 == 1, Reason: strconv.Itoa(i)})
 			}
 		})
 	}
+	for c := range callers {
+		wg.Go(func() {
+			for i := range updatesEach {
+				n := (round*callers+c)*updatesEach + i
+				l.change(n)
+				l.change(n - callers*updatesEach) // again, as by a caller whose answer was lost in the run before
+			}
+		})
+	}
+	l.handOver(l.runID())
 	wg.Wait()
+}
+
+// change is an update that counts: it makes a generation, and no other instance. A
+// signal that meets the end of a run makes the server give up the updates that came
+// with it; their callers are told to ask again, and do.
+func (l *lab) change(n int) {
+	if n < 0 {
+		return
+	}
+	changed := spec
+	changed.HealthCheck.Target = fmt.Sprintf("target-%d:443", n)
+	_, _, err := l.Apply(l.t.Context(), l.wanted(changed), fmt.Sprintf("change-%d", n))
+	for errors.Is(err, fleet.ErrUnavailable) {
+		_, _, err = l.Apply(l.t.Context(), l.wanted(changed), fmt.Sprintf("change-%d", n))
+	}
+	assert.NoError(l.t, err)
+}
+
+// rollovers counts the runs after the first.
+func (l *lab) rollovers(run string) (n int) {
+	for ; ; n++ {
+		events := l.history(run).Events
+		run = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		if run == "" {
+			return n
+		}
+	}
 }
 
 // taken is what the last run says about how many signals were taken in all.
