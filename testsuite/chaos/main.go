@@ -37,46 +37,58 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := play(ctx)
+	clean, err := play(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
+	}
+	if err != nil || !clean {
 		os.Exit(1)
 	}
 }
 
-// play runs once and prints the outcome as the last line of standard output; anything
-// that is wrong is an error.
-func play(ctx context.Context) error {
+// play runs once and prints the outcome as the last line. A run that is not clean keeps
+// its files.
+func play(ctx context.Context) (clean bool, err error) {
 	s, err := settingsOf(os.Getenv)
 	if err != nil {
-		return err
+		return false, err
 	}
 	dir, err := os.MkdirTemp("", "chaos-")
 	if err != nil {
-		return err
+		return false, err
 	}
 	w := &world{settings: s, out: os.Stdout, dir: dir}
 	w.say("%s=%d %s=%d; files of this run: %s", envSeed, s.Seed, envOperations, s.Operations, dir)
 	begun := time.Now()
 	v, err := w.run(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
+	clean = w.conclude(v, time.Since(begun))
+	if clean {
+		err = os.RemoveAll(dir)
+	}
+	return clean, err
+}
+
+// conclude prints what is wrong with a run, and reports whether it is nothing.
+func (w *world) conclude(v verdict, took time.Duration) (clean bool) {
+	faults := w.shortcomings()
+	clean = v.clean() && len(faults) == 0
 	for _, line := range v.Report {
 		w.say("%s", line)
 	}
-	w.say("took %s", time.Since(begun).Round(time.Second))
-	faults := w.shortcomings()
 	for _, fault := range faults {
 		w.say("this run proves too little: %s", fault)
 	}
+	if !clean {
+		w.say("%s=%d plans the same again; the files of this run stay in %s", envSeed, w.Seed, w.dir)
+	}
+	w.say("took %s", took.Round(time.Second))
 	w.say("chaos: operations=%d kills=%d duplicates=%d leaks=%d lost=%d",
 		w.accepted.Load(), w.kills.Load(), v.Duplicates, v.Leaks, v.Lost)
-	if !v.clean() || len(faults) > 0 {
-		return fmt.Errorf("the run is not clean; %s=%d plans the same again, its files are in %s", envSeed, s.Seed, dir)
-	}
-	return os.RemoveAll(dir)
+	return clean
 }
 
 // shortcomings says what a run did not have that it should have had.

@@ -26,9 +26,9 @@ import (
 const (
 	proxies = 200
 	// A storm lasts so long, and on a slow machine until enough has happened.
-	storm, longestStorm = 50 * time.Second, 2 * time.Minute
+	storm, longestStorm = 45 * time.Second, 2 * time.Minute
 	// The server goes away some time after the storm has begun.
-	earliestOutage, latestOutage = 10 * time.Second, 16 * time.Second
+	earliestOutage, latestOutage = 10 * time.Second, 15 * time.Second
 	outage                       = 20 * time.Second
 	// settleWithin bounds the wait for the end: a create of unknown outcome is looked
 	// for for a minute, and the repetitions of a call may be 20 s apart.
