@@ -80,7 +80,9 @@ func work(ctx context.Context, address, socket string, logger *slog.Logger) erro
 		noop.NewTracerProvider().Tracer(""), metrics)
 	workflows.Register(w, timing())
 	activities.Register(w, &activities.Instances{
-		Lookup:       func(name string) (providers.Provider, bool) { return backend, name == providerName },
+		Lookup: func(name string) (providers.Provider, func(), bool) {
+			return backend, func() {}, name == providerName
+		},
 		Installation: installation,
 	})
 	if err := w.Start(); err != nil {
