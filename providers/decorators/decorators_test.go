@@ -232,7 +232,7 @@ func TestOptionalInterfacesAreFoundThroughTheStack(t *testing.T) {
 	s := newScene()
 	checker, ok := providers.As[providers.Checker](s.Provider)
 	require.True(t, ok)
-	require.Len(t, checker.Check(t.Context()), 1)
+	require.Len(t, checker.Check(t.Context()), 2)
 	require.Empty(t, s.spans.Ended(), "a check is no call of the contract's four")
 	_, ok = providers.As[providers.Profiler](s.Provider)
 	require.True(t, ok)

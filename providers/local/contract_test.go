@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,39 +44,49 @@ func TestContract(t *testing.T) {
 		Name:         providerName,
 		Checker:      true,
 		Inventory:    true,
+		Lab:          m.hooks(),
+	}.Run(t)
+}
+
+// hooks are what a test can do to the folder, the disk and the processes.
+func (m *labs) hooks() providertest.Lab {
+	return providertest.Lab{
 		Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
 			return m.of(t, p).reopen()
-		},
-		Plant: func(t *testing.T, p providers.Provider) []string {
-			return m.of(t, p).plant()
-		},
-		Break: func(t *testing.T, p providers.Provider) func() {
-			return m.of(t, p).unmount(t)
-		},
-		Leftovers: func(t *testing.T, p providers.Provider, uid string) []string {
-			return m.of(t, p).leftovers(uid)
-		},
-		Stall: func(t *testing.T, p providers.Provider) func() {
-			return m.of(t, p).stall(t)
-		},
-		Squat: func(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string) {
-			m.of(t, p).writeRecord(req, func(rec map[string]any) { delete(rec["marks"].(map[string]string), missing) })
 		},
 		Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
 			neighbour, err := local.New(t.Context(), providerName, installation, m.of(t, p).cfg)
 			require.NoError(t, err)
 			return neighbour
 		},
-		Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
-			local.Watch(p, see)
+		Plant: func(t *testing.T, p providers.Provider) []string {
+			return m.of(t, p).plant()
 		},
-		FailHalfway: func(_ *testing.T, p providers.Provider) func() {
-			return local.FailStarts(p)
+		Squat: func(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string) {
+			m.of(t, p).writeRecord(req, func(rec map[string]any) { delete(rec["marks"].(map[string]string), missing) })
 		},
 		Orphan: func(t *testing.T, p providers.Provider, req providers.CreateRequest) {
 			m.of(t, p).orphan(req)
 		},
-	}.Run(t)
+		Leftovers: func(t *testing.T, p providers.Provider, uid string) []string {
+			return m.of(t, p).leftovers(uid)
+		},
+		Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
+			local.Watch(p, see)
+		},
+		Break: func(t *testing.T, p providers.Provider) func() {
+			return m.of(t, p).unmount(t)
+		},
+		Stall: func(t *testing.T, p providers.Provider) func() {
+			return m.of(t, p).stall(t)
+		},
+		HalfWay: func(_ *testing.T, p providers.Provider) func() {
+			return local.FailStarts(p)
+		},
+		PowerOff: func(t *testing.T, p providers.Provider, id string) {
+			m.of(t, p).kill(strings.TrimPrefix(id, "local/"))
+		},
+	}
 }
 
 // plant writes records that Create did not write; cleanUp takes them away.

@@ -1,19 +1,15 @@
-// Package fake is an in-memory provider that meets the contract, and Faults, which
-// makes one fail. It is the backend of the workflow and activity tests and the
-// reference for testsuite/providertest. It imports only the contract.
-// Start reading at Provider; options.go and handles.go say what a test can steer.
+// Package fake is an in-memory provider that meets the contract in every way that
+// the contract allows, and Faults, which makes one fail. It is the backend of the
+// workflow and activity tests and the reference of testsuite/providertest. It imports
+// the contract and the API of OpenTelemetry.
+// Start reading at Provider; options.go has the choices, backend.go what it talks to,
+// handles.go and weather.go what a test can do to that.
 package fake
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/netip"
-	"regexp"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/egressfleet/egressfleet/providers"
@@ -26,52 +22,27 @@ var (
 	_ providers.Inventorier = (*Provider)(nil)
 )
 
-// location is the first half of every ID.
-const location = "mem"
-
-// idForm is what ID returns: mem/<DNS label>.
-var idForm = regexp.MustCompile(`^mem/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
-// ID returns the ID of the instance with a name: mem/<name>.
-func ID(name string) string { return location + "/" + name }
-
-// Provider keeps its instances in a map. It is safe for concurrent use.
+// Provider keeps its instances in a backend in memory, in the way that its profile
+// says. It is safe for concurrent use.
 type Provider struct {
 	name         string
 	installation string
-	slowDelete   bool
-	provisioning bool
+	profile      providers.Profile
+	pace         int
+	callTimeout  time.Duration
+	maxCloudInit int // bytes; 0: no limit
+	credential   Credential
 	*backend
-}
-
-// backend outlives the providers that talk to it.
-type backend struct {
-	mu        sync.Mutex
-	instances map[string]*instance
-	requests  []providers.CreateRequest
-	address   netip.Addr // the last one handed out
-	failNext  *failNext  // what the next create fails with, late
-}
-
-// instance is one entry of the backend.
-type instance struct {
-	providers.Instance
-	hidden  bool
-	attempt int
-	failed  *failNext // the create was accepted and failed
-}
-
-type failNext struct {
-	class providers.Class
-	text  string
 }
 
 // New returns an empty provider of the installation "test". Without options an
 // instance runs as soon as it is created and is gone as soon as it is deleted.
 func New(name string, opts ...Option) *Provider {
-	p := &Provider{name: name, installation: DefaultInstallation, backend: &backend{
-		instances: map[string]*instance{}, address: netip.AddrFrom4([4]byte{127, 0, 0, 0}),
-	}}
+	p := &Provider{
+		name: name, installation: DefaultInstallation, profile: defaultProfile(),
+		callTimeout: defaultCallTimeout, backend: newBackend(),
+	}
+	p.credential = p.currentToken
 	for _, opt := range opts {
 		opt(p)
 	}
@@ -84,80 +55,28 @@ func (p *Provider) Reopen() *Provider {
 	return &again
 }
 
-// Create is idempotent by name. A name that another UID or installation holds, and
-// one that is no DNS label, are Permanent. A create that failed late is made anew
-// by a higher Attempt only.
-func (p *Provider) Create(ctx context.Context, req providers.CreateRequest) (string, error) {
-	id := ID(req.Name)
-	if err := p.check(ctx, providers.OpCreate, id); err != nil {
-		return "", err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.requests = append(p.requests, clone(req))
-	req.Installation = cmp.Or(req.Installation, p.installation)
-	have, ok := p.instances[id]
-	if ok && (have.UID != req.UID || have.Installation != req.Installation) {
-		return "", p.wrap(providers.ErrPermanent, providers.OpCreate, id, foreign(have, req))
-	}
-	if !ok || have.failed != nil && req.Attempt > have.attempt {
-		p.instances[id] = p.make(id, req)
-	}
-	return id, nil
-}
-
-// make returns a new entry. The caller holds the lock.
-func (p *Provider) make(id string, req providers.CreateRequest) *instance {
-	made := &instance{attempt: req.Attempt, failed: p.failNext, Instance: providers.Instance{
-		ID: id, State: providers.StateProvisioning,
-		UID: req.UID, Installation: req.Installation, Owner: req.Owner, SpecMark: req.SpecMark,
-		CreatedAt: time.Now(),
-	}}
-	p.failNext = nil
-	if !p.provisioning {
-		p.run(made)
-	}
-	return made
-}
-
-// run gives an instance an address and lets it run. The caller holds the lock.
-func (p *Provider) run(i *instance) {
-	p.address = p.address.Next()
-	i.IP, i.State, i.Reason = p.address.String(), providers.StateRunning, ""
-}
-
 // Get reads one instance.
 func (p *Provider) Get(ctx context.Context, id string) (*providers.Instance, error) {
-	if err := p.check(ctx, providers.OpGet, id); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i, ok := p.instances[id]
-	switch {
-	case !ok || i.hidden:
-		return nil, p.wrap(providers.ErrNotFound, providers.OpGet, id, errors.New("no such instance"))
-	case i.failed != nil:
-		return nil, p.wrap(i.failed.class, providers.OpCreate, id, errors.New(i.failed.text))
-	}
-	shown := i.Instance
-	return &shown, nil
+	return operate(ctx, p, target{op: providers.OpGet, id: id}, func(ctx context.Context) (*providers.Instance, error) {
+		found, err := p.read(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if found.failed != nil {
+			return nil, p.wrap(found.failed.class, providers.OpCreate, id, errors.New(found.failed.text))
+		}
+		shown := p.view(found)
+		return &shown, nil
+	})
 }
 
-// Delete removes the instance, at once or when FinishDeletes is called.
+// Delete removes the instance and its volume: at once, after a while, or when
+// FinishDeletes is called.
 func (p *Provider) Delete(ctx context.Context, id string) error {
-	if err := p.check(ctx, providers.OpDelete, id); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i, ok := p.instances[id]
-	if ok && p.slowDelete && i.failed == nil {
-		i.Deleting = true
-		return nil
-	}
-	delete(p.instances, id)
-	return nil
+	_, err := operate(ctx, p, target{op: providers.OpDelete, id: id}, func(ctx context.Context) (any, error) {
+		return nil, p.remove(ctx, id)
+	})
+	return err
 }
 
 // ListByTag returns the marked instances of the provider's installation, in the
@@ -167,57 +86,61 @@ func (p *Provider) ListByTag(ctx context.Context) ([]providers.Instance, error) 
 	return inventory.Instances, err
 }
 
-// Inventory is ListByTag: there are no leftovers here.
-func (p *Provider) Inventory(ctx context.Context) (providers.Inventory, error) {
-	if err := ctx.Err(); err != nil {
-		return providers.Inventory{}, p.wrap(providers.ErrTransient, providers.OpList, "", err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := providers.Inventory{Instances: []providers.Instance{}}
-	for _, id := range slices.Sorted(maps.Keys(p.instances)) {
-		i := p.instances[id]
-		if !i.hidden && i.failed == nil && i.Installation == p.installation {
-			out.Instances = append(out.Instances, i.Instance)
+// Check has one entry for each location. Where capacity cannot be told from other
+// failures, it tells how many instances there are.
+func (p *Provider) Check(ctx context.Context) []providers.TargetStatus {
+	targets := make([]providers.TargetStatus, 0, len(locations()))
+	for _, at := range locations() {
+		status := providers.TargetStatus{Target: at, Ready: true, Reason: providers.ReasonReachable}
+		count, err := call(ctx, p, request{what: "instances.count", location: at}, func() (int, error) {
+			return p.count(at), nil
+		})
+		switch {
+		case ctx.Err() != nil:
+			status = providers.TargetStatus{Target: at, Reason: providers.ReasonTimeout, Message: ctx.Err().Error()}
+		case err != nil:
+			status = providers.TargetStatus{Target: at, Reason: providers.ReasonUnreachable, Message: err.Error()}
+		case p.profile.Quota == providers.QuotaAbsent:
+			status.Details = map[string]string{"instances": fmt.Sprint(count)}
 		}
+		targets = append(targets, status)
 	}
-	return out, nil
+	return targets
 }
 
-// Check says that memory is there, unless ctx has ended.
-func (p *Provider) Check(ctx context.Context) []providers.TargetStatus {
-	if ctx.Err() != nil {
-		return []providers.TargetStatus{{Target: location, Reason: providers.ReasonTimeout, Message: ctx.Err().Error()}}
+// operate runs one operation: it refuses what cannot be asked, classifies what went
+// wrong and logs the outcome.
+func operate[T any](ctx context.Context, p *Provider, at target, run func(context.Context) (T, error)) (T, error) {
+	out, err := func() (T, error) {
+		var none T
+		if err := p.check(ctx, at); err != nil {
+			return none, err
+		}
+		return run(ctx)
+	}()
+	if err != nil {
+		var none T
+		out, err = none, p.classified(at, err)
 	}
-	return []providers.TargetStatus{{Target: location, Ready: true, Reason: providers.ReasonReachable}}
+	p.logOutcome(ctx, at, err)
+	return out, err
 }
 
 // check refuses a call whose context has ended or whose ID is malformed.
-func (p *Provider) check(ctx context.Context, op, id string) error {
+func (p *Provider) check(ctx context.Context, at target) error {
 	if err := ctx.Err(); err != nil {
-		return p.wrap(providers.ErrTransient, op, id, err)
+		return err
 	}
-	if !idForm.MatchString(id) {
-		return p.wrap(providers.ErrPermanent, op, id, fmt.Errorf("malformed id %q, want %s/<DNS label>", id, location))
+	if at.op == providers.OpList {
+		return nil
+	}
+	form := p.idForm()
+	if at.op == providers.OpCreate {
+		form = nameIsKeyForm
+	}
+	if !form.MatchString(at.id) {
+		return p.wrap(providers.ErrPermanent, at.op, at.id,
+			fmt.Errorf("malformed id %q, want <location>/<DNS label>", at.id))
 	}
 	return nil
-}
-
-func (p *Provider) wrap(class providers.Class, op, id string, err error) error {
-	return providers.Wrap(class, op, p.name, id, err)
-}
-
-// foreign names what holds the name and what asked for it.
-func foreign(have *instance, req providers.CreateRequest) error {
-	return &providers.ForeignError{
-		Found:  providers.Holder{UID: have.UID, Installation: have.Installation},
-		Wanted: providers.Holder{UID: req.UID, Installation: req.Installation},
-	}
-}
-
-// clone keeps a recorded request from changing with its caller's maps and bytes.
-func clone(req providers.CreateRequest) providers.CreateRequest {
-	req.Labels = maps.Clone(req.Labels)
-	req.CloudInit = slices.Clone(req.CloudInit)
-	return req
 }

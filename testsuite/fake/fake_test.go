@@ -34,6 +34,7 @@ func TestInstancesGetAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Report 42: elotl/kip#76, a delete that says OK and does not come to its end.
 func TestSlowDeleteKeepsTheInstanceUntilItIsFinished(t *testing.T) {
 	t.Parallel()
 	p := fake.New("f", fake.WithSlowDelete())

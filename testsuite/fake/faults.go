@@ -14,9 +14,6 @@ var (
 	_ providers.Unwrapper   = (*Faults)(nil)
 )
 
-// Hook runs around a call; its error replaces the call's own result.
-type Hook func(context.Context) error
-
 // Faults makes the calls of a provider fail, hang or lie, and counts them. A hook
 // before a call keeps it from the backend; after a call the backend has acted and
 // only the answer is lost. Operations are the Op constants of the contract.
@@ -26,11 +23,18 @@ type Faults struct {
 	before map[string]Hook
 	after  map[string]Hook
 	calls  map[string]int
+	next   map[string][]error // what the next calls fail with
+	ended  []Call
+	sight
 }
 
 // WithFaults wraps p with nothing broken yet.
 func WithFaults(p *Provider) *Faults {
-	return &Faults{Provider: p, before: map[string]Hook{}, after: map[string]Hook{}, calls: map[string]int{}}
+	return &Faults{
+		Provider: p, before: map[string]Hook{}, after: map[string]Hook{}, calls: map[string]int{},
+		next:  map[string][]error{},
+		sight: sight{unseen: map[string]int{}, made: map[string]bool{}, leftOut: map[string]bool{}},
+	}
 }
 
 // Unwrap returns the healthy provider.
@@ -49,12 +53,14 @@ func (f *Faults) Break(class providers.Class) {
 	}
 }
 
-// Heal removes every hook.
+// Heal removes every hook, and every fault that was told to come.
 func (f *Faults) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.before)
 	clear(f.after)
+	clear(f.next)
+	f.clear()
 }
 
 // Calls says how often an operation was asked for, whether it failed or not.
@@ -64,73 +70,78 @@ func (f *Faults) Calls(op string) int {
 	return f.calls[op]
 }
 
-// Failing returns a hook that always fails with the class.
-func Failing(class providers.Class) Hook { return FailingWith(class, "injected") }
-
-// FailingWith returns a hook that always fails with the class and the text.
-func FailingWith(class providers.Class, text string) Hook {
-	return func(context.Context) error { return &providers.Error{Class: class, Err: errors.New(text)} }
-}
-
-// Once returns a hook that fails with the class the first time only.
-func Once(class providers.Class) Hook {
-	var once sync.Once
-	return func(ctx context.Context) (err error) {
-		once.Do(func() { err = Failing(class)(ctx) })
-		return err
-	}
-}
-
-// Hanging is a hook that returns only when the call's context ends.
-func Hanging(ctx context.Context) error {
-	<-ctx.Done()
-	return &providers.Error{Class: providers.ErrTransient, Err: ctx.Err()}
-}
-
 // Create is the provider's, between the two hooks.
 func (f *Faults) Create(ctx context.Context, req providers.CreateRequest) (string, error) {
-	call := func() (string, error) { return f.Provider.Create(ctx, req) }
-	return around(ctx, f, target{providers.OpCreate, ID(req.Name)}, call)
+	call := func() (string, error) {
+		id, err := f.Provider.Create(ctx, req)
+		if err == nil {
+			f.hideNew(id)
+		}
+		return id, err
+	}
+	return around(ctx, f, target{providers.OpCreate, ID(req.Name), req.Attempt}, call)
 }
 
 // Get is the provider's, between the two hooks.
 func (f *Faults) Get(ctx context.Context, id string) (*providers.Instance, error) {
-	call := func() (*providers.Instance, error) { return f.Provider.Get(ctx, id) }
-	return around(ctx, f, target{providers.OpGet, id}, call)
+	call := func() (*providers.Instance, error) {
+		if f.missed(id) {
+			return nil, f.wrap(providers.ErrNotFound, providers.OpGet, id, errGone(id))
+		}
+		return f.Provider.Get(ctx, id)
+	}
+	return around(ctx, f, target{op: providers.OpGet, id: id}, call)
 }
 
 // Delete is the provider's, between the two hooks.
 func (f *Faults) Delete(ctx context.Context, id string) error {
-	call := func() (any, error) { return nil, f.Provider.Delete(ctx, id) }
-	_, err := around(ctx, f, target{providers.OpDelete, id}, call)
+	call := func() (any, error) {
+		f.forget(id)
+		return nil, f.Provider.Delete(ctx, id)
+	}
+	_, err := around(ctx, f, target{op: providers.OpDelete, id: id}, call)
 	return err
 }
 
 // ListByTag is the provider's, between the two hooks.
 func (f *Faults) ListByTag(ctx context.Context) ([]providers.Instance, error) {
-	call := func() ([]providers.Instance, error) { return f.Provider.ListByTag(ctx) }
+	call := func() ([]providers.Instance, error) {
+		all, err := f.Provider.ListByTag(ctx)
+		return f.shown(all), err
+	}
 	return around(ctx, f, target{op: providers.OpList}, call)
 }
 
 // Inventory is the provider's, between the hooks of list.
 func (f *Faults) Inventory(ctx context.Context) (providers.Inventory, error) {
-	call := func() (providers.Inventory, error) { return f.Provider.Inventory(ctx) }
+	call := func() (providers.Inventory, error) {
+		inventory, err := f.Provider.Inventory(ctx)
+		inventory.Instances = f.shown(inventory.Instances)
+		return inventory, err
+	}
 	return around(ctx, f, target{op: providers.OpList}, call)
 }
 
 // target is what a call is about.
-type target struct{ op, id string }
+type target struct {
+	op, id  string
+	attempt int // of a create
+}
 
-func around[T any](ctx context.Context, f *Faults, at target, call func() (T, error)) (T, error) {
+func around[T any](ctx context.Context, f *Faults, at target, call func() (T, error)) (out T, err error) {
 	before, after := f.enter(at.op)
+	panicked := true
+	defer func() { f.record(at, err, panicked) }()
 	var none T
-	if err := before(ctx); err != nil {
-		return none, f.sign(at, err)
+	if err = before(ctx); err != nil {
+		panicked, err = false, f.sign(at, err)
+		return none, err
 	}
-	out, err := call()
+	out, err = call()
 	if lost := after(ctx); lost != nil {
-		return none, f.sign(at, lost)
+		out, err = none, f.sign(at, lost)
 	}
+	panicked = false
 	return out, err
 }
 
@@ -148,7 +159,12 @@ func (f *Faults) enter(op string) (before, after Hook) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls[op]++
-	return orNothing(f.before[op]), orNothing(f.after[op])
+	before, after = orNothing(f.before[op]), orNothing(f.after[op])
+	if queue := f.next[op]; len(queue) > 0 {
+		f.next[op] = queue[1:]
+		before = func(context.Context) error { return queue[0] }
+	}
+	return before, after
 }
 
 func (f *Faults) set(hooks map[string]Hook, op string, h Hook) {

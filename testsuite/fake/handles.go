@@ -13,60 +13,61 @@ import (
 
 // Lose makes an instance vanish, as if somebody deleted it by hand.
 func (p *Provider) Lose(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.instances, id)
+	p.to(id, p.drop)
 }
 
-// SetState changes what Get says. Running gives an address to an instance that has
-// none; every other state takes it away.
+// SetState changes what the backend says; a word that is none of the four is one that
+// the provider does not know. Running gives an address to an instance that has none;
+// every other state takes it away.
 func (p *Provider) SetState(id string, state providers.State) {
-	p.change(id, func(i *instance) {
+	p.to(id, func(i *instance) {
 		switch {
 		case state != providers.StateRunning:
-			i.State, i.IP = state, ""
+			i.State, i.IP, i.fresh = state, "", false
 		case i.IP == "":
 			p.run(i)
 		default:
 			i.State = state
 		}
+		i.found = true
 	})
 }
 
 // SetReason sets why an instance is in its state.
 func (p *Provider) SetReason(id, reason string) {
-	p.change(id, func(i *instance) { i.Reason = reason })
+	p.to(id, func(i *instance) { i.Reason = reason })
 }
 
 // SetCreatedAt makes an instance older or younger; the zero time is one that the
 // backend cannot tell.
 func (p *Provider) SetCreatedAt(id string, at time.Time) {
-	p.change(id, func(i *instance) { i.CreatedAt = at })
+	p.to(id, func(i *instance) { i.CreatedAt = at })
 }
 
 // SetDeleting makes an instance look as if a delete were under way, or not.
 func (p *Provider) SetDeleting(id string, deleting bool) {
-	p.change(id, func(i *instance) { i.Deleting = deleting })
+	p.to(id, func(i *instance) { i.Deleting = deleting })
 }
 
 // SetIP moves a running instance to another address.
 func (p *Provider) SetIP(id, ip string) {
-	p.change(id, func(i *instance) { i.IP = ip })
+	p.to(id, func(i *instance) { i.IP = ip })
 }
 
 // Hide makes Get and ListByTag miss an instance that is there, as a backend with
 // eventual consistency does. Create still finds it. Show ends it.
-func (p *Provider) Hide(id string) { p.change(id, func(i *instance) { i.hidden = true }) }
+func (p *Provider) Hide(id string) { p.to(id, func(i *instance) { i.hidden = true }) }
 
 // Show ends Hide.
-func (p *Provider) Show(id string) { p.change(id, func(i *instance) { i.hidden = false }) }
+func (p *Provider) Show(id string) { p.to(id, func(i *instance) { i.hidden = false }) }
 
-// Finish lets an instance that is provisioning run.
+// Finish lets an instance that is provisioning run, and its address be found.
 func (p *Provider) Finish(id string) {
-	p.change(id, func(i *instance) {
+	p.to(id, func(i *instance) {
 		if i.State == providers.StateProvisioning {
 			p.run(i)
 		}
+		i.found = true
 	})
 }
 
@@ -74,7 +75,17 @@ func (p *Provider) Finish(id string) {
 func (p *Provider) FinishDeletes() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.instances, func(_ string, i *instance) bool { return i.Deleting })
+	for _, i := range p.instances {
+		if i.Deleting {
+			p.drop(i)
+		}
+	}
+}
+
+// Lock lets a task of the backend hold an instance: it can be read, but not deleted.
+func (p *Provider) Lock(id string) (unlock func()) {
+	p.to(id, func(i *instance) { i.locked = true })
+	return func() { p.to(id, func(i *instance) { i.locked = false }) }
 }
 
 // FailCreate lets the next create that makes an instance be accepted and fail
@@ -91,7 +102,8 @@ func (p *Provider) FailCreate(class providers.Class, text string) {
 func (p *Provider) Plant(i providers.Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.instances[i.ID] = &instance{Instance: i}
+	at, name := p.parts(i.ID)
+	p.instances[i.ID] = &instance{Instance: i, at: at, name: name, found: true}
 }
 
 // Requests returns every create that was asked for, in order, with the repetitions.
@@ -121,10 +133,37 @@ func (p *Provider) Failed(id string) bool {
 	return ok && i.failed != nil
 }
 
-func (p *Provider) change(id string, change func(*instance)) {
+// Resources names everything that the backend holds under the name of an instance:
+// the instance, marked or not, and its volume.
+func (p *Provider) Resources(name string) (all []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(p.instances)) {
+		if p.instances[id].name == name {
+			all = append(all, "instance "+id)
+		}
+	}
+	for _, where := range slices.Sorted(maps.Keys(p.volumes)) {
+		if p.volumes[where].name == name {
+			all = append(all, "volume "+where)
+		}
+	}
+	return all
+}
+
+func (p *Provider) to(id string, do func(*instance)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i, ok := p.instances[id]; ok {
-		change(i)
+		do(i)
+		p.change()
 	}
+}
+
+// PlantVolume puts a volume there that has no instance, as a create of long ago left it.
+func (p *Provider) PlantVolume(left providers.Leftover) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, name := p.parts(left.ID)
+	p.volumes[at+"/"+name] = &volume{Leftover: left, at: at, name: name}
 }

@@ -9,11 +9,13 @@ import (
 func adoptionRows() []Row {
 	return []Row{
 		{
-			Name: "HalfMarkedIsNeverAdopted", Section: "2.1", Needs: "Squat", run: halfMarkedIsNeverAdopted,
+			Name: "HalfMarkedIsNeverAdopted", Section: "2.1", Needs: "Lab.Squat", run: halfMarkedIsNeverAdopted,
+			applies: when(func(p providers.Profile) bool { return p.GCMark != providers.MarkWindow },
+				"what has no marks yet may be the Proxy's own"),
 			Breaks: "an instance that somebody else made is taken over, and deleted with the Proxy",
 		},
 		{
-			Name: "InstallationsLeaveEachOtherAlone", Section: "2.4", Needs: "Neighbour", run: leaveEachOtherAlone,
+			Name: "InstallationsLeaveEachOtherAlone", Section: "2.4", Needs: "Lab.Neighbour", run: leaveEachOtherAlone,
 			Breaks:  "orphan GC of one installation deletes everything of the other",
 			Reports: []string{"scrapoxy/scrapoxy#167"},
 		},
@@ -25,7 +27,7 @@ func adoptionRows() []Row {
 func halfMarkedIsNeverAdopted(s *scene) {
 	for _, missing := range []string{providers.MarkUID, providers.MarkInstallation, providers.MarkManaged} {
 		req := s.request()
-		s.suite.Squat(s.host, s.p, req, missing)
+		s.suite.Lab.Squat(s.host, s.p, req, missing)
 		ctx, cancel := s.bounded()
 		_, err := s.p.Create(ctx, req)
 		cancel()
@@ -47,7 +49,7 @@ func halfMarkedIsNeverAdopted(s *scene) {
 // it lists.
 func leaveEachOtherAlone(s *scene) {
 	const theirs = "elsewhere"
-	neighbour := s.suite.Neighbour(s.host, s.p, theirs)
+	neighbour := s.suite.Lab.Neighbour(s.host, s.p, theirs)
 	req, id := s.created()
 	foreign := s.request()
 	foreign.Installation = theirs

@@ -3,6 +3,7 @@ package providertest
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,7 +144,7 @@ func listMayOverlapOthers(s *scene) {
 		select {
 		case <-ended:
 			listing = false
-		default:
+		case <-time.After(s.suite.Poll):
 		}
 		s.wellFormed(s.list())
 	}
@@ -208,5 +209,6 @@ func (s *scene) readUntilGone(req providers.CreateRequest, id string) {
 		case ctx.Err() == nil:
 			assert.ErrorIs(s, err, providers.ErrTransient, "while a delete is under way")
 		}
+		<-time.After(s.suite.Poll)
 	}
 }

@@ -17,7 +17,7 @@ func contextRows() []Row {
 			Breaks: "a worker that stops waits for its activities, and then abandons them",
 		},
 		{
-			Name: "CancelledCallReturns", Section: "1.5", Needs: "Stall", run: cancelledCallReturns,
+			Name: "CancelledCallReturns", Section: "1.5", Needs: "Lab.Stall", run: cancelledCallReturns,
 			Breaks: "one hung call keeps an activity slot, and soon all of them",
 		},
 		{
@@ -81,7 +81,7 @@ func endedContextReturnsAtOnce(s *scene) {
 func cancelledCallReturns(s *scene) {
 	_, id := s.created()
 	calls := s.calls(s.request(), id)
-	release := s.suite.Stall(s.host, s.p)
+	release := s.suite.Lab.Stall(s.host, s.p)
 	defer release()
 	for _, c := range calls {
 		ctx, cancel := context.WithCancel(s.Context())

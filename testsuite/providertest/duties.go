@@ -27,11 +27,11 @@ func dutyRows() []Row {
 			Breaks: "lines carry the trace of another call, or none; nobody finds why a create failed",
 		},
 		{
-			Name: "ContextReachesTheBackend", Section: "9", Needs: "Backend", run: contextReachesTheBackend,
+			Name: "ContextReachesTheBackend", Section: "9", Needs: "Lab.Backend", run: contextReachesTheBackend,
 			Breaks: "backend calls outlive their caller and leave its trace",
 		},
 		{
-			Name: "LeavesTheProcessAlone", Section: "9", run: leavesTheProcessAlone,
+			Name: "LeavesTheProcessAlone", Section: "9", Apart: true, run: leavesTheProcessAlone,
 			Breaks: "the decorators count and trace; a second count, or lines past the caller's logger, mislead",
 		},
 	}
@@ -135,7 +135,7 @@ type callKey struct{}
 func contextReachesTheBackend(s *scene) {
 	var mu sync.Mutex
 	var arrived []context.Context
-	s.suite.Backend(s.host, s.p, func(ctx context.Context) {
+	s.suite.Lab.Backend(s.host, s.p, func(ctx context.Context) {
 		mu.Lock()
 		defer mu.Unlock()
 		arrived = append(arrived, ctx)
@@ -151,7 +151,7 @@ func contextReachesTheBackend(s *scene) {
 	mu.Lock()
 	seen := slices.Clone(arrived)
 	mu.Unlock()
-	require.NotEmpty(s, seen, "Suite.Backend shows the contexts of backend calls")
+	require.NotEmpty(s, seen, "Suite.Lab.Backend shows the contexts of backend calls")
 	cancel()
 	for _, at := range seen {
 		require.Equal(s, req.UID, at.Value(callKey{}), "a backend call has not the context of its caller")
@@ -162,12 +162,10 @@ func contextReachesTheBackend(s *scene) {
 // leavesTheProcessAlone runs where the process is the row's own: what the provider
 // prints, counts or traces there is seen, whichever library does it.
 func leavesTheProcessAlone(s *scene) {
-	s.apart("LeavesTheProcessAlone", func(s *scene) {
-		tracing()
-		before := s.counted()
-		w := new(watch)
-		s.tour(w.under(providers.WithLogger(s.Context(), w.logger())), s.request(), nowhere)
-		require.Empty(s, spanText(strays.started()), "spans without the context of the call")
-		require.Equal(s, before, s.counted(), "requests are counted by the decorators")
-	})
+	tracing()
+	before := s.counted()
+	w := new(watch)
+	s.tour(w.under(providers.WithLogger(s.Context(), w.logger())), s.request(), nowhere)
+	require.Empty(s, spanText(strays.started()), "spans without the context of the call")
+	require.Equal(s, before, s.counted(), "requests are counted by the decorators")
 }

@@ -33,7 +33,7 @@ func getRows() []Row {
 			Breaks: "deletion ends with NotFound and nothing else; it would never end",
 		},
 		{
-			Name: "UnreachableIsNeverNotFound", Section: "2.2", Needs: "Break", run: unreachableIsNeverNotFound,
+			Name: "UnreachableIsNeverNotFound", Section: "2.2", Needs: "Lab.Break", run: unreachableIsNeverNotFound,
 			Breaks: "an outage makes the workflow create a second instance, or forget the first",
 		},
 		{
@@ -108,7 +108,7 @@ func missingIsNotFound(s *scene) {
 func unreachableIsNeverNotFound(s *scene) {
 	req, id := s.created()
 	missing := s.neverWas()
-	heal := s.suite.Break(s.host, s.p)
+	heal := s.suite.Lab.Break(s.host, s.p)
 	healed := false
 	defer func() {
 		if !healed {

@@ -38,7 +38,7 @@ func identityRows() []Row {
 			Breaks: "the next part of the ID is taken for the name, or a log line is torn in two",
 		},
 		{
-			Name: "IDIsSelfContained", Section: "2.1", Needs: "Reopen", run: idIsSelfContained,
+			Name: "IDIsSelfContained", Section: "2.1", Needs: "Lab.Reopen", run: idIsSelfContained,
 			Breaks: "a restarted worker has nothing but the ID; it cannot find the instance",
 		},
 		{
@@ -46,7 +46,7 @@ func identityRows() []Row {
 			Breaks: "orphan GC compares the UID and trusts the age; it deletes what is being made",
 		},
 		{
-			Name: "MarksSurviveARestart", Section: "2.2", Needs: "Reopen", run: marksSurviveARestart,
+			Name: "MarksSurviveARestart", Section: "2.2", Needs: "Lab.Reopen", run: marksSurviveARestart,
 			Breaks: "remembered marks are gone after a restart; orphan GC sees an instance without UID",
 		},
 	}
@@ -130,7 +130,7 @@ func idIsLocationAndName(s *scene) {
 
 func idIsSelfContained(s *scene) {
 	req, id := s.created()
-	other := s.suite.Reopen(s.host, s.p)
+	other := s.suite.Lab.Reopen(s.host, s.p)
 	found, err := s.look(other, id)
 	require.NoError(s, err)
 	require.Equal(s, req.UID, found.UID)
@@ -158,7 +158,7 @@ func uidAndCreatedAtAreReadBack(s *scene) {
 func marksSurviveARestart(s *scene) {
 	req, id := s.created()
 	before := s.get(id)
-	other := s.suite.Reopen(s.host, s.p)
+	other := s.suite.Lab.Reopen(s.host, s.p)
 	found, err := s.look(other, id)
 	require.NoError(s, err)
 	s.hasMarks(req, *found, "Get of another provider")

@@ -20,7 +20,7 @@ func listRows() []Row {
 			Breaks: "orphan GC deletes the instances of another installation",
 		},
 		{
-			Name: "ListLeavesOutWhatIsNotMarked", Section: "2.4", Needs: "Plant", run: listLeavesOutWhatIsNotMarked,
+			Name: "ListLeavesOutWhatIsNotMarked", Section: "2.4", Needs: "Lab.Plant", run: listLeavesOutWhatIsNotMarked,
 			Breaks: "orphan GC deletes an instance that the fleet does not own",
 		},
 		{
@@ -75,8 +75,8 @@ func (s *scene) remains(id string) {
 
 func listLeavesOutWhatIsNotMarked(s *scene) {
 	req, _ := s.created()
-	planted := s.suite.Plant(s.host, s.p)
-	require.NotEmpty(s, planted, "Suite.Plant returns the IDs")
+	planted := s.suite.Lab.Plant(s.host, s.p)
+	require.NotEmpty(s, planted, "Suite.Lab.Plant returns the IDs")
 	s.onceListed(req.UID)
 	for _, found := range s.list() {
 		require.NotContains(s, planted, found.ID)

@@ -14,10 +14,23 @@ import (
 func deleteMutants() map[string]mutant {
 	idle := func(w *twisted) { w.remove = func(context.Context, string) error { return nil } }
 	return map[string]mutant{
-		"a delete does nothing": {row: "DeleteEndsInNotFound", says: "Get says NotFound", twist: idle},
+		"a delete does nothing": {
+			row: "DeleteEndsInNotFound", says: "Get says NotFound",
+			also: []string{
+				"RecreateMakesAFreshOne", "IDIsSelfContained", "GetShowsADyingInstance", "MissingIsNotFound",
+				"UnreachableIsNeverNotFound", "MalformedIDIsPermanent", "DeleteThatWaitsHasWaited",
+				"DeleteMayBeRepeated", "DeletesMayOverlap", "DeleteOfWhatNeverWasIsNil", "DeleteLeavesNothing",
+				"DeleteTouchesNoOther", "ListedIDsAreTaken", "DeletedLeavesTheList",
+				"EndedContextReturnsAtOnce", "CancelledCallReturns", "ErrorsSayWhatFailed",
+				"HalfMadeIsTakenUp", "CutOffPartIsNeverNotFound", "OnlyTheInstanceCountsAsMissing",
+				"LogHasTheTiersOfTheProfile", "BackendCallsAreChildSpans", "CreateAndDeleteMayOverlap",
+				"GetMayOverlapDeletes", "HalfMadeIsCollected",
+			},
+			twist: idle,
+		},
 		"a delete that waits does not": {
 			row: "DeleteThatWaitsHasWaited", says: "the profile says that Delete waits",
-			opts: []fake.Option{fake.WithSlowDelete()},
+			opts: []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
 			twist: func(w *twisted) {
 				w.profile = func() providers.Profile {
 					p := w.Faults.Profile()
@@ -28,10 +41,18 @@ func deleteMutants() map[string]mutant {
 		},
 		"a second delete fails": {
 			row: "DeleteMayBeRepeated", says: "no such instance",
+			also: []string{
+				"DeletesMayOverlap", "DeleteOfWhatNeverWasIsNil", "GetMayOverlapDeletes",
+				"CreateAndDeleteMayOverlap",
+			},
 			twist: func(w *twisted) { w.remove = pedantic(w) },
 		},
 		"a delete while one runs fails": {
 			row: "DeletesMayOverlap", says: "busy",
+			also: []string{
+				"DeleteMayBeRepeated", "DeleteOfWhatNeverWasIsNil", "CreateAndDeleteMayOverlap",
+				"GetMayOverlapDeletes",
+			},
 			twist: func(w *twisted) {
 				var once sync.Map
 				w.remove = func(ctx context.Context, id string) error {
@@ -44,20 +65,37 @@ func deleteMutants() map[string]mutant {
 		},
 		"deleting what is not there fails": {
 			row: "DeleteOfWhatNeverWasIsNil", says: "no such instance",
+			also: []string{
+				"DeleteMayBeRepeated", "DeletesMayOverlap", "GetMayOverlapDeletes",
+				"CreateAndDeleteMayOverlap",
+			},
 			twist: func(w *twisted) { w.remove = pedantic(w) },
 		},
 		"something stays behind": {
-			row: "DeleteLeavesNothing", says: "but this is left", opts: []fake.Option{fake.WithSlowDelete()},
+			row: "DeleteLeavesNothing", says: "but this is left",
+			also: []string{
+				"RecreateMakesAFreshOne", "GetShowsADyingInstance", "DeletedLeavesTheList",
+				"DyingIsNotAdopted", "HalfMadeIsTakenUp", "CreateAndDeleteMayOverlap",
+			},
+			opts:  []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
 			twist: dyingIsNotFound,
 		},
 		"a delete takes all": {
 			row: "DeleteTouchesNoOther", says: "no such instance",
+			also: []string{
+				"UnreachableIsNeverNotFound", "ListedIDsAreTaken", "ErrorsSayWhatFailed",
+				"CutOffPartIsNeverNotFound", "InstallationsLeaveEachOtherAlone",
+			},
 			twist: func(w *twisted) {
 				w.remove = func(ctx context.Context, id string) error {
+					runtimeYield() // calls that began together are over
+					err := w.Faults.Delete(ctx, id)
 					for _, i := range w.Instances() {
-						w.Lose(i.ID)
+						if err == nil {
+							w.Lose(i.ID)
+						}
 					}
-					return w.Faults.Delete(ctx, id)
+					return err
 				}
 			},
 		},
@@ -65,8 +103,12 @@ func deleteMutants() map[string]mutant {
 }
 
 func pedantic(w *twisted) func(context.Context, string) error {
+	turn := make(chan struct{}, 1)
 	return func(ctx context.Context, id string) error {
-		if _, err := w.Faults.Get(ctx, id); err != nil {
+		runtimeYield()
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		if _, err := w.Faults.Get(ctx, id); errors.Is(err, providers.ErrNotFound) {
 			return providers.Wrap(providers.ErrNotFound, providers.OpDelete, "lab", id, errors.New("no such instance"))
 		}
 		return w.Faults.Delete(ctx, id)
@@ -77,6 +119,7 @@ func callMutants() map[string]mutant {
 	return map[string]mutant{
 		"a delete ignores its context": {
 			row: "EndedContextReturnsAtOnce", says: "delete",
+			also: []string{"CancelledCallReturns", "SecretsSurviveAStall", "ContextReachesTheBackend"},
 			twist: func(w *twisted) {
 				w.remove = func(ctx context.Context, id string) error {
 					return w.Faults.Delete(context.WithoutCancel(ctx), id)
@@ -85,12 +128,19 @@ func callMutants() map[string]mutant {
 		},
 		"a cancelled get is permanent": {
 			row: "EndedContextReturnsAtOnce", says: "class of",
+			also: []string{"CancelledCallReturns", "CancelledCallLeavesOthersAlone"},
 			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Class = providers.ErrPermanent; return e })
+				w.says(func(e *providers.Error) error {
+					if e.Op == providers.OpGet && ended(e) {
+						e.Class = providers.ErrPermanent
+					}
+					return e
+				})
 			},
 		},
 		"a list waits for its backend whatever happens": {
 			row: "CancelledCallReturns", says: "list does not return within",
+			also: []string{"EndedContextReturnsAtOnce", "SecretsSurviveAStall"},
 			twist: func(w *twisted) {
 				w.list = func(ctx context.Context) ([]providers.Instance, error) {
 					all, err := w.Faults.ListByTag(ctx)
@@ -101,15 +151,14 @@ func callMutants() map[string]mutant {
 				}
 			},
 		},
-		"two calls at once disturb each other": {
+		"reads of two instances at once disturb each other": {
 			row: "EverythingAtOnce", says: "busy",
+			also: []string{"ListMayOverlapOthers"},
 			twist: func(w *twisted) {
-				var lives sync.Map
+				var reading atomic.Value
 				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
-					lives.Store(id, true)
-					others := 0
-					lives.Range(func(any, any) bool { others++; return true })
-					if others > 1 {
+					reading.Store(id)
+					if runtimeYield(); reading.Load() != id {
 						return nil, providers.Wrap(providers.ErrTransient, providers.OpGet, "lab", id, errors.New("busy"))
 					}
 					return w.Faults.Get(ctx, id)
@@ -118,14 +167,28 @@ func callMutants() map[string]mutant {
 		},
 		"an error is no *Error": {
 			row: "ErrorsSayWhatFailed", says: "want *providers.Error",
+			also: []string{
+				"EndedContextReturnsAtOnce", "CancelledCallReturns", "PartIsMissedWhole",
+				"CutOffPartIsNeverNotFound", "NoCapacityHasItsClass", "CancelledCallLeavesOthersAlone",
+				"TooLargeCloudInitIsPermanent",
+			},
 			twist: func(w *twisted) { w.says(func(e *providers.Error) error { return errors.Join(e.Class, e.Err) }) },
 		},
 		"an error has no provider": {
 			row: "ErrorsSayWhatFailed", says: "provider of",
+			also: []string{
+				"EndedContextReturnsAtOnce", "CancelledCallReturns", "PartIsMissedWhole",
+				"CutOffPartIsNeverNotFound", "NoCapacityHasItsClass", "CancelledCallLeavesOthersAlone",
+				"TooLargeCloudInitIsPermanent",
+			},
 			twist: func(w *twisted) { w.says(func(e *providers.Error) error { e.Provider = ""; return e }) },
 		},
 		"an error names another operation": {
 			row: "ErrorsSayWhatFailed", says: "operation of",
+			also: []string{
+				"EndedContextReturnsAtOnce", "CancelledCallReturns", "CutOffPartIsNeverNotFound",
+				"NoCapacityHasItsClass", "CancelledCallLeavesOthersAlone", "TooLargeCloudInitIsPermanent",
+			},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error { e.Op = providers.OpList; return e })
 			},
@@ -138,7 +201,7 @@ func callMutants() map[string]mutant {
 		},
 		"a blocking create does not block": {
 			row: "BlockingCreateReturnsARunningOne", says: "Create blocks until it runs",
-			opts: []fake.Option{fake.WithProvisioning()},
+			opts: []fake.Option{fake.WithProvisioning(), fake.WithPace(pace)},
 			twist: func(w *twisted) {
 				w.profile = func() providers.Profile {
 					p := w.Faults.Profile()
@@ -157,6 +220,7 @@ func checkMutants() map[string]mutant {
 	return map[string]mutant{
 		"a check has no order": {
 			row: "CheckHasOneEntryPerTarget", says: "the order is always the same",
+			also: []string{"CheckReturnsWithItsContext"},
 			twist: func(w *twisted) {
 				var turn atomic.Int32
 				w.check = func(context.Context) []providers.TargetStatus {
@@ -169,6 +233,7 @@ func checkMutants() map[string]mutant {
 		},
 		"a target has two entries": {
 			row: "CheckHasOneEntryPerTarget", says: "a target has one entry",
+			also: []string{"CheckReturnsWithItsContext"},
 			twist: func(w *twisted) {
 				w.check = func(context.Context) []providers.TargetStatus {
 					return []providers.TargetStatus{target("a"), target("a")}

@@ -30,25 +30,38 @@ func meeting(n int32) func() bool {
 	}
 }
 
+// repeated are the creates of one name.
+type repeated struct {
+	creates atomic.Int32
+	overlap func() bool
+}
+
 func concurrencyMutants() map[string]mutant {
 	return map[string]mutant{
-		"of three creates each makes its own": {
+		"creates that overlap once the instance is there make another": {
 			row: "ThreeCreatesMakeOne", says: "one name has one ID",
+			also: []string{"ConcurrentCreatesOfOneNameMakeOne", "OneUIDWinsAName"},
 			twist: func(w *twisted) {
-				meet := meeting(3)
-				var n atomic.Int32
+				var names sync.Map
 				w.asks(func(req *providers.CreateRequest) {
-					meet()
-					req.Name += "-" + string('a'+rune(n.Add(1)%26))
+					made, _ := names.LoadOrStore(req.Name, &repeated{overlap: meeting(2)})
+					if again := made.(*repeated); again.creates.Add(1) > 3 && again.overlap() {
+						req.Name += "-again"
+					}
 				})
 			},
 		},
 		"everybody wins a name": {
 			row: "OneUIDWinsAName", says: "and not a second one",
+			also: []string{
+				"CreateNeverSaysNotFound", "ForeignUIDIsPermanent", "ForeignInstallationIsPermanent",
+				"ErrorsSayWhatFailed", "HalfMarkedIsNeverAdopted",
+			},
 			twist: func(w *twisted) { w.says(adopting()) },
 		},
 		"who lost a name is told another holder": {
 			row: "OneUIDWinsAName", says: "the error names both",
+			also: []string{"ForeignUIDIsPermanent", "HalfMarkedIsNeverAdopted"},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {
 					if foreign, ok := errors.AsType[*providers.ForeignError](e); ok {
@@ -61,16 +74,17 @@ func concurrencyMutants() map[string]mutant {
 		"a create that meets a delete is permanent": {
 			row: "CreateAndDeleteMayOverlap", says: "may be tried again",
 			twist: func(w *twisted) {
-				var deleting atomic.Int32
+				var deleting sync.Map
 				w.remove = func(ctx context.Context, id string) error {
-					defer deleting.Add(-1)
-					deleting.Add(1)
+					defer deleting.Delete(id)
+					deleting.Store(id, true)
 					runtimeYield()
+					runtimeYield() // a create that yields once meets it
 					return w.Faults.Delete(ctx, id)
 				}
 				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
 					runtimeYield()
-					if deleting.Load() > 0 {
+					if _, met := deleting.Load(fake.ID(req.Name)); met {
 						return "", providers.Wrap(providers.ErrPermanent, providers.OpCreate, "lab", "", errors.New("busy"))
 					}
 					return w.Faults.Create(ctx, req)
@@ -119,12 +133,14 @@ func overlapMutants() map[string]mutant {
 		},
 		"a list fails while others create": {
 			row: "ListMayOverlapOthers", says: "busy",
+			also: []string{"EverythingAtOnce"},
 			twist: listsWhileCreating(func([]providers.Instance) ([]providers.Instance, error) {
 				return nil, providers.Wrap(providers.ErrTransient, providers.OpList, "lab", "", errors.New("busy"))
 			}),
 		},
 		"an instance comes back after NotFound": {
 			row: "GetMayOverlapDeletes", says: "comes back after NotFound",
+			also: []string{"GetShowsADyingInstance"},
 			twist: func(w *twisted) {
 				var last atomic.Pointer[providers.Instance]
 				var misses atomic.Int32
@@ -139,13 +155,17 @@ func overlapMutants() map[string]mutant {
 				}
 			},
 		},
-		"a read during a delete is permanent": {
-			row: "GetMayOverlapDeletes", says: "while a delete is under way", opts: []fake.Option{fake.WithSlowDelete()},
+		"one of several reads during a delete is permanent": {
+			row: "GetMayOverlapDeletes", says: "while a delete is under way",
+			opts: []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
 			twist: func(w *twisted) {
+				var reading atomic.Int32
 				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
+					defer reading.Add(-1)
+					reading.Add(1)
+					runtimeYield()
 					found, err := w.Faults.Get(ctx, id)
-					if err == nil && found.Deleting {
-						w.FinishDeletes()
+					if err == nil && found.Deleting && reading.Load() > 1 {
 						return nil, providers.Wrap(providers.ErrPermanent, providers.OpGet, "lab", id, errors.New("locked"))
 					}
 					return found, err
@@ -210,8 +230,17 @@ func adoptionMutants() map[string]mutant {
 		},
 		"every marked instance is listed": {
 			row: "InstallationsLeaveEachOtherAlone", says: "another installation is listed",
+			also: []string{"ListHoldsOnlyItsInstallation", "ListLeavesOutWhatIsNotMarked"},
 			twist: func(w *twisted) {
-				w.list = func(context.Context) ([]providers.Instance, error) { return w.Instances(), nil }
+				w.list = func(ctx context.Context) ([]providers.Instance, error) {
+					all, err := w.Faults.ListByTag(ctx)
+					for _, i := range w.Instances() {
+						if err == nil && i.Installation != "" && i.Installation != fake.DefaultInstallation {
+							all = append(all, i)
+						}
+					}
+					return all, err
+				}
 			},
 		},
 	}

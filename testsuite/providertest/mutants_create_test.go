@@ -3,6 +3,7 @@ package providertest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,13 @@ func createMutants() map[string]mutant {
 	return map[string]mutant{
 		"every create makes another instance": {
 			row: "CreateIsIdempotent", says: "a repeated Create returns the same ID",
+			also: []string{
+				"ConcurrentCreatesOfOneNameMakeOne", "CutOffCreateResumes", "CreateNeverSaysNotFound",
+				"ForeignUIDIsPermanent", "ForeignInstallationIsPermanent", "IDIsLocationAndName",
+				"ErrorsSayWhatFailed", "LaggingReadIsWaitedFor", "HalfMadeIsTakenUp", "ThreeCreatesMakeOne",
+				"OneUIDWinsAName", "CreateAndDeleteMayOverlap", "ListMayOverlapOthers",
+				"HalfMarkedIsNeverAdopted", "NameIsALabel",
+			},
 			twist: func(w *twisted) {
 				var n atomic.Int32
 				w.asks(func(req *providers.CreateRequest) { req.Name += "-" + string('a'+rune(n.Add(1)%26)) })
@@ -22,15 +30,30 @@ func createMutants() map[string]mutant {
 		},
 		"a repeated create makes the instance anew": {
 			row: "CreateIsIdempotent", says: "the instance is the same one",
+			also: []string{
+				"CreateNeverSaysNotFound", "ForeignUIDIsPermanent", "ForeignInstallationIsPermanent",
+				"UnreachableIsNeverNotFound", "ErrorsSayWhatFailed", "OnlyTheInstanceCountsAsMissing",
+				"OneUIDWinsAName", "HalfMarkedIsNeverAdopted",
+			},
 			twist: func(w *twisted) {
-				w.asks(func(req *providers.CreateRequest) { w.Lose(fake.ID(req.Name)) })
+				turn := make(chan struct{}, 1)
+				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+					turn <- struct{}{}
+					defer func() { <-turn }()
+					w.Lose(fake.ID(req.Name))
+					return w.Faults.Create(ctx, req)
+				}
 			},
 		},
 		"a create that overlaps another makes a second instance": {
 			row: "ConcurrentCreatesOfOneNameMakeOne", says: "all of them return the one instance",
+			also: []string{
+				"ThreeCreatesMakeOne", "OneUIDWinsAName", "CreateAndDeleteMayOverlap", "ListMayOverlapOthers",
+			},
 			twist: func(w *twisted) {
 				var running atomic.Int32
 				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+					runtimeYield() // a delete that began with it is over
 					defer running.Add(-1)
 					if running.Add(1) > 1 {
 						req.Name += "-again"
@@ -43,16 +66,25 @@ func createMutants() map[string]mutant {
 		"creates at the same time get one ID": {
 			row: "ConcurrentCreatesAreApart", says: "the ID leads to the instance that was asked for",
 			twist: func(w *twisted) {
-				var last sync.Map
+				var running atomic.Int32
+				var first atomic.Value
 				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+					defer running.Add(-1)
+					alone := running.Add(1) == 1
 					id, err := w.Faults.Create(ctx, req)
-					before, _ := last.LoadOrStore("id", id)
-					return before.(string), err
+					if alone {
+						first.Store(id)
+					}
+					if runtimeYield(); !alone {
+						id = first.Load().(string)
+					}
+					return id, err
 				}
 			},
 		},
 		"a create that was cut off stays half made": {
 			row: "CutOffCreateResumes", says: "the instance runs",
+			also: []string{"CancelledCallReturns", "SecretsSurviveAStall", "ContextReachesTheBackend"},
 			twist: func(w *twisted) {
 				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
 					cut := ctx.Err()
@@ -67,24 +99,39 @@ func createMutants() map[string]mutant {
 		},
 		"a create that was cut off is permanent": {
 			row: "CutOffCreateResumes", says: "a create that was cut off may be tried again",
+			also: []string{"EndedContextReturnsAtOnce", "CancelledCallReturns"},
 			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Class = providers.ErrPermanent; return e })
+				w.says(func(e *providers.Error) error {
+					if e.Op == providers.OpCreate && ended(e) {
+						e.Class = providers.ErrPermanent
+					}
+					return e
+				})
 			},
 		},
-		"a read lags behind the create": {
+		"a read lags behind the create, once there are many": {
 			row: "GetSeesWhatCreateReturned", says: "no such instance",
+			also: []string{
+				"ConcurrentCreatesAreApart", "CutOffCreateResumes", "EverythingAtOnce", "OneUIDWinsAName",
+				"ListMayOverlapOthers",
+			},
 			twist: func(w *twisted) {
 				var seen sync.Map
 				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
-					if _, again := seen.LoadOrStore(id, true); !again {
+					if _, again := seen.LoadOrStore(id, true); !again && len(w.Requests()) > 5 {
 						return nil, notFound(id)
 					}
 					return w.Faults.Get(ctx, id)
 				}
 			},
 		},
-		"a create adopts the dying instance": {
-			row: "RecreateMakesAFreshOne", says: "no such instance", opts: []fake.Option{fake.WithSlowDelete()},
+		"a dying instance is believed to be gone": {
+			row: "RecreateMakesAFreshOne", says: "still being deleted",
+			also: []string{
+				"GetShowsADyingInstance", "DeleteLeavesNothing", "DeletedLeavesTheList", "DyingIsNotAdopted",
+				"HalfMadeIsTakenUp", "CreateAndDeleteMayOverlap",
+			},
+			opts:  []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
 			twist: dyingIsNotFound,
 		},
 		"a replacement keeps the old creation time": {
@@ -101,6 +148,12 @@ func createMutants() map[string]mutant {
 		},
 		"a failed create says NotFound": {
 			row: "CreateNeverSaysNotFound", says: "NotFound",
+			also: []string{
+				"CutOffCreateResumes", "ForeignUIDIsPermanent", "ForeignInstallationIsPermanent",
+				"UnreachableIsNeverNotFound", "EndedContextReturnsAtOnce", "CancelledCallReturns",
+				"ErrorsSayWhatFailed", "OnlyTheInstanceCountsAsMissing", "NoCapacityHasItsClass",
+				"OneUIDWinsAName", "HalfMarkedIsNeverAdopted", "TooLargeCloudInitIsPermanent", "NameIsALabel",
+			},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {
 					if e.Op == providers.OpCreate {
@@ -123,119 +176,25 @@ func dyingIsNotFound(w *twisted) {
 	}
 }
 
+// ended reports whether a call failed for the end of its context.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// bareName shows every ID without its location, and takes it so.
+func bareName(w *twisted) {
+	short := func(id string) string { return strings.TrimPrefix(id, "mem/") }
+	long := func(id string) string {
+		if strings.HasPrefix(id, "proxy-") {
+			return fake.ID(id)
+		}
+		return "?" + id
+	}
+	w.renames(short, long)
+}
+
 func notFound(id string) error {
 	return providers.Wrap(providers.ErrNotFound, providers.OpGet, "lab", id, errors.New("no such instance"))
-}
-
-func identityMutants() map[string]mutant {
-	return map[string]mutant{
-		"no owner is marked": {
-			row: "CreateMarksTheInstance", says: "owner in Get",
-			twist: func(w *twisted) { w.asks(func(req *providers.CreateRequest) { req.Owner = "" }) },
-		},
-		"no spec is marked": {
-			row: "CreateMarksTheInstance", says: "spec mark in Get",
-			twist: func(w *twisted) { w.asks(func(req *providers.CreateRequest) { req.SpecMark = "" }) },
-		},
-		"the list does not tell the owner": {
-			row: "CreateMarksTheInstance", says: "owner in ListByTag",
-			twist: func(w *twisted) { w.listShows(func(i *providers.Instance) { i.Owner = "" }) },
-		},
-		"a label replaces the mark of the UID": {
-			row: "LabelsNeverReplaceMarks", says: "UID in Get",
-			twist: func(w *twisted) {
-				w.asks(func(req *providers.CreateRequest) {
-					if uid, ok := req.Labels[providers.MarkUID]; ok {
-						req.UID = uid
-					}
-				})
-			},
-		},
-		"an instance of another UID is adopted": {
-			row: "ForeignUIDIsPermanent", says: `Expected error with "Permanent"`,
-			twist: func(w *twisted) { w.says(adopting()) },
-		},
-		"a foreign UID is named only in part": {
-			row: "ForeignUIDIsPermanent", says: "the error names",
-			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Err = errors.New("the name is taken"); return e })
-			},
-		},
-		"a foreign UID is named to people only": {
-			row: "ForeignUIDIsPermanent", says: "by this type",
-			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Err = errors.New(e.Err.Error()); return e })
-			},
-		},
-		"an instance of another installation is adopted": {
-			row: "ForeignInstallationIsPermanent", says: `Expected error with "Permanent"`,
-			twist: func(w *twisted) { w.says(adopting()) },
-		},
-		"the ID is the bare name": {
-			row: "IDIsLocationAndName", says: "is not <location>/<name>",
-			twist: func(w *twisted) {
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					_, err := w.Faults.Create(ctx, req)
-					return req.Name, err
-				}
-			},
-		},
-		"the ID is known only to the provider that made it": {
-			row: "IDIsSelfContained", says: "no such instance",
-			twist: func(w *twisted) {
-				var made sync.Map
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					id, err := w.Faults.Create(ctx, req)
-					made.Store(id, true)
-					return id, err
-				}
-				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
-					if _, ok := made.Load(id); !ok {
-						return nil, notFound(id)
-					}
-					return w.Faults.Get(ctx, id)
-				}
-			},
-		},
-		"the creation time is forgotten": {
-			row: "UIDAndCreatedAtAreReadBack", says: "which is not within 1m0s of now",
-			twist: func(w *twisted) { w.shows(func(i *providers.Instance) { i.CreatedAt = time.Time{} }) },
-		},
-		"the creation time is the time of the read": {
-			row: "UIDAndCreatedAtAreReadBack", says: "CreatedAt never changes",
-			twist: func(w *twisted) { w.shows(func(i *providers.Instance) { i.CreatedAt = time.Now() }) },
-		},
-		"the list says another creation time": {
-			row: "UIDAndCreatedAtAreReadBack", says: "the list says the same",
-			twist: func(w *twisted) { w.listShows(func(i *providers.Instance) { i.CreatedAt = time.Unix(1, 0) }) },
-		},
-		"the UID is remembered and not read": {
-			row: "MarksSurviveARestart", says: "UID in Get of another provider",
-			twist: func(w *twisted) {
-				var uids sync.Map
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					id, err := w.Faults.Create(ctx, req)
-					uids.Store(id, req.UID)
-					return id, err
-				}
-				w.shows(func(i *providers.Instance) {
-					i.UID = ""
-					if uid, ok := uids.Load(i.ID); ok {
-						i.UID = uid.(string)
-					}
-				})
-			},
-		},
-	}
-}
-
-func adopting() func(*providers.Error) error {
-	return func(e *providers.Error) error {
-		if e.Op == providers.OpCreate && e.Class == providers.ErrPermanent {
-			return nil
-		}
-		return e
-	}
 }
 
 func runtimeYield() { <-time.After(time.Millisecond) }

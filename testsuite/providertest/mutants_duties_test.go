@@ -30,11 +30,9 @@ func dutyMutants() map[string]mutant {
 		}
 	}
 	opens := func(name string, opts ...trace.SpanStartOption) func(*twisted) {
-		return does(func(ctx context.Context) {
-			_, span := otel.Tracer("lab").Start(ctx, name, opts...)
-			span.End()
-		})
+		return does(func(ctx context.Context) { childSpan(ctx, name, opts...).End() })
 	}
+	outcomes := choosing(func(p *providers.Profile) { p.Logging = providers.LoggingOutcomeOnly })
 	return map[string]mutant{
 		"an operation has a span of the provider": {
 			row: "OperationSpansAreTheDecorators", says: "is the decorators'", twist: opens("provider.create"),
@@ -45,9 +43,16 @@ func dutyMutants() map[string]mutant {
 		},
 		"child spans are promised and there are none": {
 			row: "OperationSpansAreTheDecorators", says: "the profile promises child spans", twist: promisesSpans,
+			also: []string{"SecretsStayOutOfSpans", "BackendCallsAreChildSpans"},
 		},
 		"a span is opened for nobody": {
-			row: "NoSpanWithoutACaller", says: "lab.Refresh", twist: opens("lab.Refresh"),
+			row: "NoSpanWithoutACaller", says: "lab.Refresh",
+			twist: does(func(ctx context.Context) {
+				if !trace.SpanContextFromContext(ctx).IsValid() {
+					_, span := otel.Tracer("lab").Start(ctx, "lab.Refresh")
+					span.End()
+				}
+			}),
 		},
 		"the logger is kept": {
 			row: "EachCallHasItsLogger", says: "the logger of an earlier one",
@@ -60,19 +65,20 @@ func dutyMutants() map[string]mutant {
 			},
 		},
 		"the logger is that of the last call": {
-			row: "EachCallHasItsLogger", says: "lines of one call at the logger of another",
+			row: "EachCallHasItsLogger", says: "lines of one call at the logger of another", opts: outcomes,
 			twist: func(w *twisted) {
 				var kept atomic.Pointer[slog.Logger]
 				meet := meeting(5) // two creates come one by one, and then several
 				w.creates(func(ctx context.Context, req providers.CreateRequest) {
 					kept.Store(providers.Logger(ctx))
 					meet()
-					kept.Load().Info("create", slog.String("name", req.Name))
+					kept.Load().Log(ctx, providers.LevelOutcome, "create", slog.String("name", req.Name))
 				})
 			},
 		},
 		"lines are promised and there are none": {
 			row: "EachCallHasItsLogger", says: "the profile promises a line",
+			also: []string{"LogHasTheTiersOfTheProfile"},
 			twist: func(w *twisted) {
 				w.profile = func() providers.Profile {
 					p := w.Faults.Profile()
@@ -83,6 +89,10 @@ func dutyMutants() map[string]mutant {
 		},
 		"the backend gets no context": {
 			row: "ContextReachesTheBackend", says: "has not the context of its caller",
+			also: []string{
+				"CreateNeverSaysNotFound", "EndedContextReturnsAtOnce", "CancelledCallReturns",
+				"SecretsSurviveAStall",
+			},
 			twist: func(w *twisted) {
 				w.create = func(_ context.Context, req providers.CreateRequest) (string, error) {
 					return w.Faults.Create(context.Background(), req)
@@ -91,6 +101,7 @@ func dutyMutants() map[string]mutant {
 		},
 		"the backend is not told that the caller has gone": {
 			row: "ContextReachesTheBackend", says: "goes on after its caller has gone",
+			also: []string{"EndedContextReturnsAtOnce", "CancelledCallReturns", "SecretsSurviveAStall"},
 			twist: func(w *twisted) {
 				w.remove = func(ctx context.Context, id string) error {
 					return w.Faults.Delete(context.WithoutCancel(ctx), id)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/egressfleet/egressfleet/providers"
@@ -35,7 +36,7 @@ func payloadMutants() map[string]mutant {
 				w.creates(func(context.Context, providers.CreateRequest) {
 					if f, err := os.CreateTemp("", "seed-*.iso"); err == nil {
 						_ = f.Close()
-						w.After(providers.OpDelete, func(context.Context) error { return os.Remove(f.Name()) })
+						w.After(providers.OpDelete, func(context.Context) error { _ = os.Remove(f.Name()); return nil })
 					}
 				})
 			},
@@ -64,6 +65,7 @@ func payloadMutants() map[string]mutant {
 		},
 		"cloud-init is cut off": {
 			row: "CloudInitArrivesWhole", says: "the guest gets",
+			also:  []string{"TooLargeCloudInitIsPermanent"},
 			twist: sent(func(data []byte) []byte { return data[:min(len(data), maxCloudInit-1)] }),
 		},
 		"too much cloud-init is tried again and again": {
@@ -128,18 +130,30 @@ func payloadMutants() map[string]mutant {
 		},
 		"a name is made to fit": {
 			row: "NameIsALabel", says: "is no DNS label",
+			also: []string{"CreateNeverSaysNotFound"},
 			twist: func(w *twisted) {
-				w.asks(func(req *providers.CreateRequest) { req.Name = providers.NameFromUID(req.UID) })
+				w.asks(func(req *providers.CreateRequest) {
+					if !label.MatchString(req.Name) {
+						req.Name = providers.NameFromUID(req.UID)
+					}
+				})
 			},
 		},
 		"a name that is no label is tried again": {
 			row: "NameIsALabel", says: "the name",
 			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Class = providers.ErrTransient; return e })
+				w.says(func(e *providers.Error) error {
+					if e.Op == providers.OpCreate && strings.Contains(e.Err.Error(), "malformed") {
+						e.Class = providers.ErrTransient
+					}
+					return e
+				})
 			},
 		},
 	}
 }
+
+var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // refusesLate makes the instance, under a name that fits, and then says why it must not be.
 func refusesLate(why func(providers.CreateRequest) error) func(*twisted) {
@@ -149,7 +163,7 @@ func refusesLate(why func(providers.CreateRequest) error) func(*twisted) {
 			if refusal == nil {
 				return w.Faults.Create(ctx, req)
 			}
-			req.Name = providers.NameFromUID(req.UID)
+			req.Name, req.CloudInit = providers.NameFromUID(req.UID), nil
 			_, _ = w.Faults.Create(ctx, req)
 			return "", providers.Wrap(providers.ErrPermanent, providers.OpCreate, "lab", "", refusal)
 		}

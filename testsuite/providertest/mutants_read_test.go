@@ -23,23 +23,53 @@ func getMutants() map[string]mutant {
 			twist: func(w *twisted) { w.listShows(func(i *providers.Instance) { i.IP = "unknown" }) },
 		},
 		"an instance provisions for ever": {
-			row: "BecomesRunning", says: "the instance runs", opts: []fake.Option{fake.WithProvisioning()},
+			row: "BecomesRunning", says: "the instance runs",
+			also: []string{
+				"CreateIsIdempotent", "CutOffCreateResumes", "RecreateMakesAFreshOne",
+				"UIDAndCreatedAtAreReadBack", "RunningHasAnAddress", "FreshIsNeverStopped",
+				"GetShowsADyingInstance", "DeleteEndsInNotFound", "DeleteThatWaitsHasWaited",
+				"DeleteLeavesNothing", "DeleteTouchesNoOther", "SubmitReturnsBeforeRunning",
+				"HalfMadeIsTakenUp", "NoAddressYetIsProvisioning", "StoppedAfterwardsIsStopped",
+				"UnknownStateIsStopped", "NoCapacityHasItsClass", "LogHasTheTiersOfTheProfile",
+				"BackendCallsAreChildSpans", "CreateAndDeleteMayOverlap", "GetMayOverlapDeletes",
+			},
+			opts:  []fake.Option{fake.WithProvisioning()},
 			twist: func(*twisted) {},
 		},
 		"an instance that was not started yet is Stopped": {
-			row: "FreshIsNeverStopped", says: "just been created", opts: []fake.Option{fake.WithProvisioning()},
-			twist: func(w *twisted) { w.getShows(func(i *providers.Instance) { i.State = providers.StateStopped }) },
+			row: "FreshIsNeverStopped", says: "just been created",
+			also: []string{"SubmitReturnsBeforeRunning", "NoAddressYetIsProvisioning"},
+			opts: []fake.Option{fake.WithProvisioning(), fake.WithPace(pace)},
+			twist: func(w *twisted) {
+				var seen sync.Map
+				w.getShows(func(i *providers.Instance) {
+					if _, again := seen.LoadOrStore(i.ID, true); !again {
+						i.State = providers.StateStopped
+					}
+				})
+			},
 		},
 		"a fresh instance looks deleted": {
 			row: "FreshIsNeverStopped", says: "nobody has deleted it",
+			also: []string{
+				"RecreateMakesAFreshOne", "MalformedIDIsPermanent", "DeleteTouchesNoOther",
+				"EndedContextReturnsAtOnce", "OnlyTheInstanceCountsAsMissing",
+				"InstallationsLeaveEachOtherAlone",
+			},
 			twist: func(w *twisted) { w.getShows(func(i *providers.Instance) { i.Deleting = true }) },
 		},
 		"a dying instance is NotFound": {
-			row: "GetShowsADyingInstance", says: "still listed", opts: []fake.Option{fake.WithSlowDelete()},
+			row: "GetShowsADyingInstance", says: "still listed",
+			also: []string{
+				"RecreateMakesAFreshOne", "DeleteLeavesNothing", "DeletedLeavesTheList", "DyingIsNotAdopted",
+				"HalfMadeIsTakenUp", "CreateAndDeleteMayOverlap",
+			},
+			opts:  []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
 			twist: dyingIsNotFound,
 		},
 		"a dying instance forgets its UID": {
-			row: "GetShowsADyingInstance", says: "Not equal", opts: []fake.Option{fake.WithSlowDelete()},
+			row: "GetShowsADyingInstance", says: "Not equal", opts: []fake.Option{fake.WithSlowDelete(), fake.WithPace(pace)},
+			also: []string{"GetMayOverlapDeletes"},
 			twist: func(w *twisted) {
 				w.getShows(func(i *providers.Instance) {
 					if i.Deleting {
@@ -48,11 +78,13 @@ func getMutants() map[string]mutant {
 				})
 			},
 		},
-		"a missing instance is Transient": {
-			row: "MissingIsNotFound", says: "while a delete is under way", opts: nil,
+		"what was never there is Permanent": {
+			row: "MissingIsNotFound", says: "Target error should be in err chain",
+			also: []string{"ErrorsSayWhatFailed", "CutOffPartIsNeverNotFound"},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {
-					if errors.Is(e, providers.ErrNotFound) {
+					ever := func(req providers.CreateRequest) bool { return fake.ID(req.Name) == e.ID }
+					if e.Class == providers.ErrNotFound && !slices.ContainsFunc(w.Requests(), ever) {
 						e.Class = providers.ErrPermanent
 					}
 					return e
@@ -61,9 +93,10 @@ func getMutants() map[string]mutant {
 		},
 		"an unreachable backend is NotFound": {
 			row: "UnreachableIsNeverNotFound", says: "without a backend",
+			also: []string{"CutOffPartIsNeverNotFound"},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {
-					if e.Op == providers.OpGet {
+					if e.Op == providers.OpGet && strings.Contains(e.Error(), "does not answer") {
 						e.Class = providers.ErrNotFound
 					}
 					return e
@@ -72,15 +105,20 @@ func getMutants() map[string]mutant {
 		},
 		"an unreachable backend has an empty list": {
 			row: "UnreachableIsNeverNotFound", says: "list without a backend",
+			also: []string{"PartIsMissedWhole"},
 			twist: func(w *twisted) {
 				w.list = func(ctx context.Context) ([]providers.Instance, error) {
-					all, _ := w.Faults.ListByTag(ctx)
-					return all, nil
+					all, err := w.Faults.ListByTag(ctx)
+					if err != nil && strings.Contains(err.Error(), "does not answer") {
+						return nil, nil
+					}
+					return all, err
 				}
 			},
 		},
 		"a malformed ID is NotFound": {
 			row: "MalformedIDIsPermanent", says: "get of the malformed ID",
+			also: []string{"ErrorsSayWhatFailed"},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {
 					if e.Op == providers.OpGet && e.Class == providers.ErrPermanent {
@@ -92,8 +130,14 @@ func getMutants() map[string]mutant {
 		},
 		"deleting a malformed ID succeeds": {
 			row: "MalformedIDIsPermanent", says: "delete of the malformed ID",
+			also: []string{"ErrorsSayWhatFailed"},
 			twist: func(w *twisted) {
-				w.remove = func(ctx context.Context, id string) error { _ = w.Faults.Delete(ctx, id); return nil }
+				w.remove = func(ctx context.Context, id string) error {
+					if err := w.Faults.Delete(ctx, id); !errors.Is(err, providers.ErrPermanent) {
+						return err
+					}
+					return nil
+				}
 			},
 		},
 		"blanks around an ID are forgiven": {
@@ -109,28 +153,42 @@ func getMutants() map[string]mutant {
 
 func listMutants() map[string]mutant {
 	return map[string]mutant{
-		"the list is empty": {
+		"the list has one page": {
 			row: "ListHoldsWhatWasCreated", says: "the list shows the instance",
+			also: []string{"ConcurrentCreatesAreApart", "CutOffCreateResumes"},
 			twist: func(w *twisted) {
-				w.list = func(context.Context) ([]providers.Instance, error) { return nil, nil }
+				w.list = func(ctx context.Context) ([]providers.Instance, error) {
+					all, err := w.Faults.ListByTag(ctx)
+					slices.SortFunc(all, func(a, b providers.Instance) int { return a.CreatedAt.Compare(b.CreatedAt) })
+					return all[:min(2, len(all))], err
+				}
 			},
 		},
 		"the list shows every installation": {
 			row: "ListHoldsOnlyItsInstallation", says: "installation of mem/",
+			also: []string{
+				"ListLeavesOutWhatIsNotMarked", "UnknownStateIsStopped", "InstallationsLeaveEachOtherAlone",
+			},
 			twist: func(w *twisted) {
-				w.list = func(context.Context) ([]providers.Instance, error) { return w.Instances(), nil }
+				w.listsOf(func(providers.Instance) bool { return true })
 			},
 		},
 		"the list shows what is not marked": {
 			row: "ListLeavesOutWhatIsNotMarked", says: "mem/bare",
+			also: []string{
+				"ListHoldsOnlyItsInstallation", "UnknownStateIsStopped", "InstallationsLeaveEachOtherAlone",
+			},
 			twist: func(w *twisted) {
-				w.list = func(context.Context) ([]providers.Instance, error) {
-					return slices.DeleteFunc(w.Instances(), func(i providers.Instance) bool { return i.Installation == "prod" }), nil
-				}
+				w.listsOf(func(i providers.Instance) bool { return i.Installation != "prod" })
 			},
 		},
 		"the list has names in the place of IDs": {
 			row: "ListedIDsAreTaken", says: "malformed id",
+			also: []string{
+				"CutOffCreateResumes", "MarksSurviveARestart", "ListHoldsWhatWasCreated", "HalfMadeIsTakenUp",
+				"UnknownStateIsStopped", "PartIsMissedWhole", "ThreeCreatesMakeOne",
+				"CreateAndDeleteMayOverlap", "InstallationsLeaveEachOtherAlone",
+			},
 			twist: func(w *twisted) {
 				w.listShows(func(i *providers.Instance) { i.ID = strings.TrimPrefix(i.ID, "mem/") })
 			},
@@ -153,6 +211,7 @@ func listMutants() map[string]mutant {
 		},
 		"the inventory is empty": {
 			row: "InventoryAgreesWithTheList", says: "the inventory holds the instance",
+			also: []string{"HalfMadeIsCollected"},
 			twist: func(w *twisted) {
 				w.inventory = func(context.Context) (providers.Inventory, error) { return providers.Inventory{}, nil }
 			},

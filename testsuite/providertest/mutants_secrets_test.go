@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
@@ -33,6 +34,7 @@ func secretMutants() map[string]mutant {
 			})
 		}
 	}
+	tiered := choosing(func(p *providers.Profile) { p.Logging = providers.LoggingTiered })
 	// fails puts the cloud-init of the last create into errors for which it is there.
 	fails := func(when func(*providers.Error) bool) func(*twisted) {
 		return func(w *twisted) {
@@ -52,33 +54,38 @@ func secretMutants() map[string]mutant {
 	}
 	return map[string]mutant{
 		"cloud-init is logged": {
-			row: "SecretsStayInside", says: "is shown, as it is",
+			row: "SecretsStayInside", says: "is shown, as it is", opts: tiered,
+			also:  []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: logs(func(data []byte) slog.Attr { return slog.String("body", string(data)) }),
 		},
 		"cloud-init is logged as bytes": {
-			row: "SecretsStayInside", says: "s3ntinel",
+			row: "SecretsStayInside", says: "s3ntinel", opts: tiered,
+			also:  []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: logs(func(data []byte) slog.Attr { return slog.Any("body", data) }),
 		},
 		"cloud-init is logged as hex": {
-			row: "SecretsStayInside", says: "as hex",
+			row: "SecretsStayInside", says: "as hex", opts: tiered,
+			also:  []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: logs(func(data []byte) slog.Attr { return slog.String("body", fmt.Sprintf("%x", data)) }),
 		},
 		"cloud-init is logged as Go code": {
-			row: "SecretsStayInside", says: "as Go code",
+			row: "SecretsStayInside", says: "as Go code", opts: tiered,
+			also:  []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: logs(func(data []byte) slog.Attr { return slog.String("body", fmt.Sprintf("%#v", data)) }),
 		},
 		"cloud-init is logged as numbers": {
-			row: "SecretsStayInside", says: "as numbers",
+			row: "SecretsStayInside", says: "as numbers", opts: tiered,
+			also:  []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: logs(func(data []byte) slog.Attr { return slog.String("body", fmt.Sprintf("%d", data)) }),
 		},
 		"cloud-init is in an error, encoded": {
 			row: "SecretsStayInside", says: "as base64",
+			also: []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: func(w *twisted) {
 				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
 					id, err := w.Faults.Create(ctx, req)
-					if err != nil {
-						text := base64.StdEncoding.EncodeToString(req.CloudInit)
-						err = providers.Wrap(providers.ClassOf(err), providers.OpCreate, "lab", id, errors.New(text))
+					if e, ok := errors.AsType[*providers.Error](err); ok {
+						e.Err = fmt.Errorf("%w: %s", e.Err, base64.StdEncoding.EncodeToString(req.CloudInit))
 					}
 					return id, err
 				}
@@ -86,15 +93,21 @@ func secretMutants() map[string]mutant {
 		},
 		"a credential is in an error": {
 			row: "SecretsStayInside", says: "hunter2",
+			also: []string{"SecretsSurviveAnOutage", "SecretsSurviveAStall"},
 			twist: func(w *twisted) {
-				w.says(func(e *providers.Error) error { e.Err = errors.New("https://me:hunter2@backend"); return e })
+				w.says(func(e *providers.Error) error {
+					e.Err = fmt.Errorf("%w: https://me:hunter2@backend", e.Err)
+					return e
+				})
 			},
 		},
 		"a check shows a credential": {
 			row: "SecretsStayInside", says: "hunter2",
 			twist: func(w *twisted) {
-				w.check = func(context.Context) []providers.TargetStatus {
-					return []providers.TargetStatus{{Target: "lab", Details: map[string]string{"url": "https://me:hunter2@backend"}}}
+				w.check = func(ctx context.Context) []providers.TargetStatus {
+					all := w.Faults.Check(ctx)
+					all[0].Details = map[string]string{"url": "https://me:hunter2@backend"}
+					return all
 				}
 			},
 		},
@@ -102,7 +115,7 @@ func secretMutants() map[string]mutant {
 			row: "SecretsStayOutOfSpans", says: "is shown, as it is",
 			twist: func(w *twisted) {
 				w.creates(func(ctx context.Context, req providers.CreateRequest) {
-					_, span := otel.Tracer("lab").Start(ctx, "lab.Insert")
+					span := childSpan(ctx, "lab.Insert")
 					span.SetAttributes(attribute.String("body", string(req.CloudInit)))
 					span.End()
 				})
@@ -120,7 +133,7 @@ func secretMutants() map[string]mutant {
 			row: "SecretsStayOutOfSpans", says: "hunter2",
 			twist: func(w *twisted) {
 				w.creates(func(ctx context.Context, _ providers.CreateRequest) {
-					_, span := otel.Tracer("lab").Start(ctx, "lab.Dial")
+					span := childSpan(ctx, "lab.Dial")
 					span.SetStatus(codes.Error, "refused for me:hunter2")
 					span.End()
 				})
@@ -128,16 +141,26 @@ func secretMutants() map[string]mutant {
 		},
 		"child spans are promised and there are none to look into": {
 			row: "SecretsStayOutOfSpans", says: "the profile promises child spans", twist: promisesSpans,
+			also: []string{"OperationSpansAreTheDecorators", "BackendCallsAreChildSpans"},
 		},
 		"cloud-init is in the error of an outage": {
 			row: "SecretsSurviveAnOutage", says: "s3ntinel",
-			twist: fails(func(e *providers.Error) bool { return e.Err.Error() == "injected" }),
+			twist: fails(func(e *providers.Error) bool { return strings.Contains(e.Err.Error(), "does not answer") }),
 		},
 		"cloud-init is in the error of a call that was called off": {
 			row: "SecretsSurviveAStall", says: "s3ntinel",
 			twist: fails(func(e *providers.Error) bool { return errors.Is(e, context.DeadlineExceeded) }),
 		},
 	}
+}
+
+// childSpan opens a span below that of the caller, where there is one.
+func childSpan(ctx context.Context, name string, opts ...trace.SpanStartOption) trace.Span {
+	if parent := trace.SpanFromContext(ctx); !parent.SpanContext().IsValid() {
+		return parent
+	}
+	_, span := otel.Tracer("lab").Start(ctx, name, opts...)
+	return span
 }
 
 func promisesSpans(w *twisted) {

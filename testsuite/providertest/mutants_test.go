@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,32 +17,59 @@ import (
 // mutant is a provider with one fault, and the row that catches it.
 type mutant struct {
 	row   string
-	says  string // in the row's failure
+	says  string   // in the row's failure
+	also  []string // other rows that are right to fail for it
 	opts  []fake.Option
 	twist func(*twisted)
 }
 
-// mutantBounds end the rows that wait in vain. They only have to be longer than what a
-// busy machine makes of a call in memory.
+// mutantBounds end the rows that wait in vain. They only have to be longer than what
+// the fake needs to move on: the time is not the machine's.
 const mutantBounds = 300 * time.Millisecond
 
-// TestEveryMutantIsCaught proves that the suite bites.
+// TestEveryMutantIsCaught proves that the suite bites: of all rows exactly the named
+// one fails, and those that are declared.
 func TestEveryMutantIsCaught(t *testing.T) {
 	t.Parallel()
 	for name, m := range mutants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := suite(func(f *fake.Faults) providers.Provider {
-				w := straight(f)
-				m.twist(w)
-				return w
-			}, m.opts...)
-			s.RunningWithin, s.GoneWithin, s.PromptWithin = mutantBounds, mutantBounds, mutantBounds
-			failures := strings.Join(s.Failures(t, m.row), "\n")
-			require.NotEmpty(t, failures, "row %s does not catch it", m.row)
-			require.Contains(t, failures, m.says)
+			s := m.suite()
+			failed := []string{}
+			declared := append([]string{m.row}, m.also...)
+			for _, row := range providertest.Rows() {
+				left := s.LeftOut(row, m.profile(t, s)) != ""
+				if left || row.Apart && !slices.Contains(declared, row.Name) { // a process each takes too long
+					continue
+				}
+				found := failures(t, s, row.Name)
+				if len(found) > 0 {
+					failed = append(failed, row.Name)
+				}
+				if row.Name == m.row {
+					require.NotEmpty(t, found, "row %s does not catch it", m.row)
+					require.Contains(t, strings.Join(found, "\n"), m.says)
+				}
+			}
+			require.ElementsMatch(t, declared, failed)
 		})
 	}
+}
+
+func (m mutant) suite() providertest.Suite {
+	return reference(func(f *fake.Faults) providers.Provider {
+		w := straight(f)
+		m.twist(w)
+		return w
+	}, m.opts...)
+}
+
+// profile is what the mutant says of itself.
+func (m mutant) profile(t *testing.T, s providertest.Suite) providers.Profile {
+	t.Helper()
+	profiler, ok := providers.As[providers.Profiler](s.New(t))
+	require.True(t, ok)
+	return profiler.Profile()
 }
 
 // TestEveryRowHasAMutant keeps rows from being added that nothing can fail.
@@ -64,9 +92,25 @@ func TestEveryRowHasAMutant(t *testing.T) {
 // TestAMutantWithoutAFaultPasses shows that mutants are caught for their fault.
 func TestAMutantWithoutAFaultPasses(t *testing.T) {
 	t.Parallel()
-	s := suite(func(f *fake.Faults) providers.Provider { return straight(f) })
+	m := mutant{twist: func(*twisted) {}}
+	s := m.suite()
 	for _, row := range providertest.Rows() {
-		require.Empty(t, s.Failures(t, row.Name), row.Name)
+		if s.LeftOut(row, plainProfile()) == "" {
+			require.Empty(t, failures(t, s, row.Name), row.Name)
+		}
+	}
+}
+
+// TestMutantsNameRowsThatAreThere keeps a row that was renamed from being forgotten.
+func TestMutantsNameRowsThatAreThere(t *testing.T) {
+	t.Parallel()
+	rows := []string{}
+	for _, row := range providertest.Rows() {
+		require.NotContains(t, rows, row.Name, "two rows have one name")
+		rows = append(rows, row.Name)
+	}
+	for name, m := range mutants() {
+		require.Subset(t, rows, append([]string{m.row}, m.also...), name)
 	}
 }
 
@@ -75,7 +119,9 @@ func mutants() map[string]mutant {
 	for _, part := range []map[string]mutant{
 		createMutants(), identityMutants(), getMutants(), deleteMutants(), listMutants(), callMutants(), checkMutants(),
 		concurrencyMutants(), overlapMutants(), adoptionMutants(), secretMutants(), dutyMutants(), payloadMutants(),
-		secondaryMutants(),
+		secondaryMutants(), leftoverMutants(),
+		axesCreateMutants(), axesMarkMutants(), axesStateMutants(), axesPartMutants(), axesAsyncMutants(),
+		axesCallMutants(), axesTraceMutants(),
 	} {
 		maps.Copy(all, part)
 	}

@@ -33,11 +33,16 @@ func newScene(t T, host *testing.T, suite Suite) *scene {
 	t.Helper()
 	s := &scene{T: t, suite: suite.withDefaults(), host: host, p: suite.New(host)}
 	require.NotEmpty(t, suite.Installation, "Suite.Installation is required")
-	profiler, ok := providers.As[providers.Profiler](s.p)
-	require.True(t, ok, "a provider under test must be a providers.Profiler")
-	s.profile = profiler.Profile()
+	s.profile = profileOf(t, s.p)
 	t.Cleanup(s.cleanUp)
 	return s
+}
+
+func profileOf(t T, p providers.Provider) providers.Profile {
+	t.Helper()
+	profiler, ok := providers.As[providers.Profiler](p)
+	require.True(t, ok, "a provider under test must be a providers.Profiler")
+	return profiler.Profile()
 }
 
 // request returns a request for an instance that no other row, run or user has.

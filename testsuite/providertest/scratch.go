@@ -18,15 +18,15 @@ import (
 func payloadRows() []Row {
 	return []Row{
 		{
-			Name: "ScratchGoesWithTheCall", Section: "9", run: scratchGoesWithTheCall,
+			Name: "ScratchGoesWithTheCall", Section: "9", Apart: true, run: scratchGoesWithTheCall,
 			Breaks: "the worker has a small disk for scratch and no other; it fills up, with secrets in it",
 		},
 		{
-			Name: "CloudInitArrivesWhole", Section: "2.1", Needs: "Delivered", run: cloudInitArrivesWhole,
+			Name: "CloudInitArrivesWhole", Section: "2.1", Needs: "Lab.Delivered", run: cloudInitArrivesWhole,
 			Breaks: "the guest gets something else than the user wrote, and no proxy comes up",
 		},
 		{
-			Name: "TooLargeCloudInitIsPermanent", Section: "2.1", Needs: "MaxCloudInit", run: tooLargeCloudInit,
+			Name: "TooLargeCloudInitIsPermanent", Section: "2.1", Needs: "Lab.MaxCloudInit", run: tooLargeCloudInit,
 			Breaks: "what can never be delivered is tried for ever, and the user is not told",
 		},
 		{
@@ -43,20 +43,18 @@ func payloadRows() []Row {
 // scratchGoesWithTheCall moves the folder for scratch to a place of its own, which
 // takes a process of its own, and looks after every call.
 func scratchGoesWithTheCall(s *scene) {
-	s.apart("ScratchGoesWithTheCall", func(s *scene) {
-		req := s.request()
-		req.CloudInit = bytes.Repeat([]byte("x"), largeCloudInit)
-		if limit := s.suite.MaxCloudInit; limit > 0 {
-			req.CloudInit = req.CloudInit[:min(largeCloudInit, limit)]
-		}
-		scratch, home := s.host.TempDir(), files(s, ".")
-		require.NoError(s, os.Setenv("TMPDIR", scratch))
-		require.Equal(s, scratch, os.TempDir(), "the temporary folder is the row's own")
-		ctx := providers.WithLogger(s.Context(), new(watch).logger())
-		s.tour(ctx, req, func(op string, _ any, _ error) {
-			require.Empty(s, files(s, scratch), "%s leaves scratch files behind", op)
-			require.Equal(s, home, files(s, "."), "%s writes where the worker was started", op)
-		})
+	req := s.request()
+	req.CloudInit = bytes.Repeat([]byte("x"), largeCloudInit)
+	if limit := s.suite.Lab.MaxCloudInit; limit > 0 {
+		req.CloudInit = req.CloudInit[:min(largeCloudInit, limit)]
+	}
+	scratch, home := s.host.TempDir(), files(s, ".")
+	require.NoError(s, os.Setenv("TMPDIR", scratch))
+	require.Equal(s, scratch, os.TempDir(), "the temporary folder is the row's own")
+	ctx := providers.WithLogger(s.Context(), new(watch).logger())
+	s.tour(ctx, req, func(op string, _ any, _ error) {
+		require.Empty(s, files(s, scratch), "%s leaves scratch files behind", op)
+		require.Equal(s, home, files(s, "."), "%s writes where the worker was started", op)
 	})
 }
 
@@ -79,7 +77,7 @@ const largeCloudInit = 256 << 10
 // cloudInitArrivesWhole sends what no text is: every byte, and many of them.
 func cloudInitArrivesWhole(s *scene) {
 	size := largeCloudInit
-	if limit := s.suite.MaxCloudInit; limit > 0 {
+	if limit := s.suite.Lab.MaxCloudInit; limit > 0 {
 		size = min(size, limit)
 	}
 	large := make([]byte, size)
@@ -89,7 +87,7 @@ func cloudInitArrivesWhole(s *scene) {
 		req := s.request()
 		req.CloudInit = bytes.Clone(sent)
 		id := s.create(req)
-		got := s.suite.Delivered(s.host, s.p, id)
+		got := s.suite.Lab.Delivered(s.host, s.p, id)
 		require.True(s, bytes.Equal(sent, got), "the guest gets %d bytes, not the %d that were sent", len(got), len(sent))
 		s.delete(id)
 	}
@@ -97,13 +95,13 @@ func cloudInitArrivesWhole(s *scene) {
 
 func tooLargeCloudInit(s *scene) {
 	req := s.request()
-	size := s.suite.MaxCloudInit + 1
+	size := s.suite.Lab.MaxCloudInit + 1
 	req.CloudInit = bytes.Repeat([]byte("#"), size)
 	ctx, cancel := s.bounded()
 	defer cancel()
 	_, err := s.p.Create(ctx, req)
 	s.mustBe(err, providers.OpCreate, providers.ErrPermanent)
-	for _, word := range []string{"cloudInit", strconv.Itoa(size), strconv.Itoa(s.suite.MaxCloudInit)} {
+	for _, word := range []string{"cloudInit", strconv.Itoa(size), strconv.Itoa(s.suite.Lab.MaxCloudInit)} {
 		require.ErrorContains(s, err, word, "the error names the field, the size and the limit")
 	}
 	require.Empty(s, s.listed(req.UID), "a refused create makes nothing")

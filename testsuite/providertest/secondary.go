@@ -9,13 +9,12 @@ import (
 )
 
 func secondaryRows() []Row {
+	orphans := when(secondary, "there are no secondary resources")
 	return []Row{
 		{
-			Name: "HalfMadeIsResumed", Section: "2.1", Needs: "FailHalfway", run: halfMadeIsResumed,
-			Breaks: "the workflow repeats a create that failed; what the first one left blocks it for ever",
-		},
-		{
-			Name: "HalfMadeIsCollected", Section: "2.3", Needs: "FailHalfway", run: halfMadeIsCollected,
+			Name: "HalfMadeIsCollected", Section: "2.3", Needs: "Lab.HalfWay Lab.Leftovers Inventory", run: halfMadeIsCollected,
+			applies: when(func(p providers.Profile) bool { return p.GCMark != providers.MarkWindow || secondary(p) },
+				"a crash between create and mark leaves what no list shows"),
 			Breaks: "a Proxy is deleted before its create ever succeeded; its disk costs money for ever",
 			Reports: []string{
 				"gardener/machine-controller-manager#850", "gardener/machine-controller-manager#936",
@@ -23,16 +22,16 @@ func secondaryRows() []Row {
 			},
 		},
 		{
-			Name: "OrphansAreListed", Section: "2.4", Needs: "Orphan", run: orphansAreListed,
+			Name: "OrphansAreListed", Section: "2.4", Needs: "Lab.Orphan", run: orphansAreListed, applies: orphans,
 			Breaks:  "a volume without its instance is in no list, so nothing ever collects it",
 			Reports: []string{"gardener/machine-controller-manager#850"},
 		},
 		{
-			Name: "OrphansAreTaken", Section: "2.4", Needs: "Orphan", run: orphansAreTaken,
+			Name: "OrphansAreTaken", Section: "2.4", Needs: "Lab.Orphan", run: orphansAreTaken, applies: orphans,
 			Breaks: "orphan GC deletes a leftover by the ID that it was listed, in every round",
 		},
 		{
-			Name: "OrphansBlockNoCreate", Section: "2.1", Needs: "Orphan", run: orphansBlockNoCreate,
+			Name: "OrphansBlockNoCreate", Section: "2.1", Needs: "Lab.Orphan", run: orphansBlockNoCreate, applies: orphans,
 			Breaks:  "a replacement has the same name; the volume of the last one keeps it from being made",
 			Reports: []string{"vagrant-libvirt/vagrant-libvirt#447", "UPC/ravada#39"},
 		},
@@ -42,53 +41,45 @@ func secondaryRows() []Row {
 // left is what the backend still has of a UID.
 func (s *scene) left(uid string) []string {
 	s.Helper()
-	require.NotNil(s, s.suite.Leftovers, "a suite with secondary resources has Suite.Leftovers, too")
-	return s.suite.Leftovers(s.host, s.p, uid)
+	require.NotNil(s, s.suite.Lab.Leftovers, "a suite with secondary resources has Suite.Lab.Leftovers, too")
+	return s.suite.Lab.Leftovers(s.host, s.p, uid)
 }
 
-// halfway makes a create fail after it has made something.
-func (s *scene) halfway() providers.CreateRequest {
-	s.Helper()
-	req := s.request()
-	heal := s.suite.FailHalfway(s.host, s.p)
-	defer heal()
-	ctx, cancel := s.bounded()
-	defer cancel()
-	_, err := s.p.Create(ctx, req)
-	require.Error(s, err, "Suite.FailHalfway lets a create fail")
-	require.NotErrorIs(s, err, providers.ErrNotFound)
-	return req
-}
+// secondary reports whether an instance has resources beside it.
+func secondary(p providers.Profile) bool { return p.SecondaryResources != providers.SecondaryNone }
 
-func halfMadeIsResumed(s *scene) {
-	req := s.halfway()
-	id := s.create(req)
-	s.running(id, nothing)
-	s.onceListed(req.UID)
-	s.delete(id)
-	s.gone(id, nothing)
-	require.Empty(s, s.left(req.UID), "the create that failed first has left this")
-}
-
-// halfMadeIsCollected deletes what is listed, as orphan GC does, until nothing is left.
+// halfMadeIsCollected deletes what an inventory shows, as orphan GC does, until
+// nothing is left.
 func halfMadeIsCollected(s *scene) {
-	req := s.halfway()
-	s.eventually(s.suite.GoneWithin, "what a failed create made is listed and deleted", func() bool {
-		inventory := s.inventory()
-		for _, i := range inventory.Instances {
-			if i.UID == req.UID {
-				s.delete(i.ID)
-				_, _ = s.look(s.p, i.ID) // a backend may only move on when it is asked
-			}
-		}
-		for _, l := range inventory.Leftovers {
-			if l.UID == req.UID {
-				s.delete(l.ID)
-			}
+	req := s.request()
+	s.halfMade(req)
+	s.eventually(s.suite.GoneWithin, "what a create that ended half-way made is listed and deleted", func() bool {
+		for _, id := range s.inventoried(req.UID) {
+			s.delete(id)
+			s.gone(id, nothing)
 		}
 		return len(s.left(req.UID)) == 0
 	})
 	require.Empty(s, s.listed(req.UID))
+}
+
+// inventoried returns the IDs of what an inventory shows of a UID.
+func (s *scene) inventoried(uid string) (ids []string) {
+	s.Helper()
+	inventory := s.inventory()
+	for _, i := range inventory.Instances {
+		if i.UID == uid {
+			ids = append(ids, i.ID)
+		}
+	}
+	for _, left := range inventory.Leftovers {
+		if left.UID == uid {
+			require.NotEmpty(s, left.Kind, "kind of the leftover %s", left.ID)
+			require.Equal(s, s.suite.Installation, left.Installation, "installation of the leftover %s", left.ID)
+			ids = append(ids, left.ID)
+		}
+	}
+	return ids
 }
 
 func (s *scene) inventory() providers.Inventory {
@@ -108,8 +99,8 @@ func (s *scene) orphaned() (providers.CreateRequest, providers.Leftover) {
 	s.Helper()
 	req := s.request()
 	known := s.inventory().Leftovers
-	s.suite.Orphan(s.host, s.p, req)
-	require.NotEmpty(s, s.left(req.UID), "Suite.Orphan leaves something that Suite.Leftovers sees")
+	s.suite.Lab.Orphan(s.host, s.p, req)
+	require.NotEmpty(s, s.left(req.UID), "Suite.Lab.Orphan leaves something that Suite.Lab.Leftovers sees")
 	var found []providers.Leftover
 	s.eventually(s.suite.RunningWithin, "the inventory lists the orphan", func() bool {
 		found = slices.DeleteFunc(s.inventory().Leftovers, func(l providers.Leftover) bool {

@@ -28,11 +28,11 @@ func secretRows() []Row {
 			Breaks: "cloud-init and credentials land in a backend for traces, which many may read",
 		},
 		{
-			Name: "SecretsSurviveAnOutage", Section: "7", Needs: "Break", run: secretsSurviveAnOutage,
+			Name: "SecretsSurviveAnOutage", Section: "7", Needs: "Lab.Break", run: secretsSurviveAnOutage,
 			Breaks: "the error of a backend that is down repeats the request, with its token",
 		},
 		{
-			Name: "SecretsSurviveAStall", Section: "7", Needs: "Stall", run: secretsSurviveAStall,
+			Name: "SecretsSurviveAStall", Section: "7", Needs: "Lab.Stall", run: secretsSurviveAStall,
 			Breaks: "the error of a call that was called off repeats the request, with its token",
 		},
 	}
@@ -74,7 +74,7 @@ func nowhere(string, any, error) {}
 func secretsSurviveAnOutage(s *scene) {
 	held, id := s.created()
 	s.watched(func(ctx context.Context, req providers.CreateRequest, w *watch) {
-		heal := s.suite.Break(s.host, s.p)
+		heal := s.suite.Lab.Break(s.host, s.p)
 		defer heal()
 		s.tour(ctx, req, w.answer)
 		held.CloudInit = req.CloudInit

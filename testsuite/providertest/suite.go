@@ -7,8 +7,9 @@ package providertest
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // Suite describes a provider under test. New and Installation are required; a row
-// that needs a hook which is not there is left out, and Run says so.
+// that needs a hook of Lab which is not there is left out, and Run says so.
 type Suite struct {
 	// New returns a provider, once for every row, and cleans up after itself. The
 	// backend may be shared: every row uses names of its own.
@@ -35,40 +36,8 @@ type Suite struct {
 	// then an error when As does not find them.
 	Checker, Inventory bool
 
-	// Reopen returns another provider over the backend of p, as after a restart.
-	Reopen func(t *testing.T, p providers.Provider) providers.Provider
-	// Plant puts instances at the backend of p that are not its own: one without
-	// marks, one of another installation. It returns their IDs and removes them at
-	// the end of the test.
-	Plant func(t *testing.T, p providers.Provider) []string
-	// Break cuts p off from its backend until the returned function is called.
-	Break func(t *testing.T, p providers.Provider) (heal func())
-	// Stall lets the backend of p accept calls and answer none until the returned
-	// function is called.
-	Stall func(t *testing.T, p providers.Provider) (release func())
-	// Leftovers names everything at the backend that belongs to an instance of that
-	// UID, listed or not.
-	Leftovers func(t *testing.T, p providers.Provider, uid string) []string
-
-	// Squat puts an instance at the backend of p under the name of req, marked as Create
-	// would have, but for one mark, and removes it at the end of the test. Without the
-	// managed mark it is nobody's.
-	Squat func(t *testing.T, p providers.Provider, req providers.CreateRequest, missing string)
-	// Neighbour returns another provider over the backend of p, of another installation.
-	Neighbour func(t *testing.T, p providers.Provider, installation string) providers.Provider
-	// Backend lets see be called with the context of every later call of the backend of
-	// p, at least once by Create.
-	Backend func(t *testing.T, p providers.Provider, see func(context.Context))
-	// Delivered returns the user-data that the guest of an instance gets.
-	Delivered func(t *testing.T, p providers.Provider, id string) []byte
-	// MaxCloudInit is how many bytes of user-data the backend takes; 0: there is no limit.
-	MaxCloudInit int
-	// FailHalfway lets each create at p fail once it has made its first secondary
-	// resource, or whatever comes first, until the returned function is called.
-	FailHalfway func(t *testing.T, p providers.Provider) (heal func())
-	// Orphan puts at the backend of p what a create of req makes first, without an
-	// instance, so old that no create can still be under way.
-	Orphan func(t *testing.T, p providers.Provider, req providers.CreateRequest)
+	// Lab is what a test can do to the backend.
+	Lab Lab
 
 	RunningWithin time.Duration // from Create to Running; 30 s unless set
 	GoneWithin    time.Duration // from Delete to NotFound; 30 s unless set
@@ -76,25 +45,45 @@ type Suite struct {
 	Poll          time.Duration // between two looks; 20 ms unless set
 }
 
-// Run runs every row as a subtest named after it.
-func (s Suite) Run(t *testing.T) {
+// Run runs every row that fits the provider as a subtest named after it, and returns
+// the names of those that ran.
+func (s Suite) Run(t *testing.T) (ran []string) {
+	profile := profileOf(t, s.New(t))
 	for _, row := range Rows() {
 		if elsewhere(row.Name) {
 			continue
 		}
-		if s.lacks(row.Needs) {
-			t.Logf("%s is not checked: it needs Suite.%s", row.Name, row.Needs)
+		if why := s.LeftOut(row, profile); why != "" {
+			t.Log(why)
 			continue
 		}
+		ran = append(ran, row.Name)
 		t.Run(row.Name, func(t *testing.T) {
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("contract §%s; breaks: %s; reported: %v", row.Section, row.Breaks, row.Reports)
 				}
 			})
-			row.run(newScene(t, t, s))
+			row.on(newScene(t, t, s))
 		})
 	}
+	return ran
+}
+
+// LeftOut says why a row says nothing about a provider of that profile; "" when it
+// does. tools/contract reads it: a row that needs something is one that a guide explains.
+func (s Suite) LeftOut(row Row, profile providers.Profile) string {
+	if row.applies != nil {
+		if why := row.applies(profile); why != "" {
+			return fmt.Sprintf("%s does not fit the profile: %s", row.Name, why)
+		}
+	}
+	for need := range strings.FieldsSeq(row.Needs) {
+		if s.lacks(need) {
+			return fmt.Sprintf("%s is not checked: it needs Suite.%s", row.Name, need)
+		}
+	}
+	return ""
 }
 
 // Failures runs one row and returns what it found wrong, without failing t. It is
@@ -106,16 +95,21 @@ func (s Suite) Failures(t *testing.T, name string) []string {
 	}
 	for _, row := range Rows() {
 		if row.Name == name {
-			return record(t, func(r *recorder) { row.run(newScene(r, t, s)) })
+			return record(t, func(r *recorder) { row.on(newScene(r, t, s)) })
 		}
 	}
 	t.Fatalf("there is no row %q", name)
 	return nil
 }
 
-// lacks reports whether the suite does not have the field that a row needs.
+// lacks reports whether the suite does not have the field that a row needs. A field
+// that Suite does not have at all is a mistake in the row.
 func (s Suite) lacks(field string) bool {
-	return field != "" && reflect.ValueOf(s).FieldByName(field).IsZero()
+	v := reflect.ValueOf(s)
+	for name := range strings.SplitSeq(field, ".") {
+		v = v.FieldByName(name)
+	}
+	return v.IsZero()
 }
 
 // The bounds where a suite sets none. They are generous for a backend on the same

@@ -57,7 +57,7 @@ func shown(found *providers.Instance) any {
 
 // stalledCalls makes every call without a backend that answers, and calls each off.
 func (s *scene) stalledCalls(ctx context.Context, req providers.CreateRequest, id string, see see) {
-	release := s.suite.Stall(s.host, s.p)
+	release := s.suite.Lab.Stall(s.host, s.p)
 	defer release()
 	for _, c := range s.calls(req, id) {
 		bounded, cancel := context.WithTimeout(ctx, max(s.suite.Poll, time.Millisecond))

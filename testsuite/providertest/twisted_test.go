@@ -3,6 +3,7 @@ package providertest_test
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
@@ -11,7 +12,6 @@ import (
 // twisted is the fake with one method replaced: a mutant.
 type twisted struct {
 	*fake.Faults
-	stock     *stock
 	create    func(context.Context, providers.CreateRequest) (string, error)
 	get       func(context.Context, string) (*providers.Instance, error)
 	remove    func(context.Context, string) error
@@ -23,10 +23,9 @@ type twisted struct {
 
 // straight is a mutant that nothing is wrong with, yet.
 func straight(f *fake.Faults) *twisted {
-	k := newStock(f)
 	return &twisted{
-		Faults: f, stock: k, create: k.Create, get: f.Get, remove: k.Delete, list: f.ListByTag,
-		inventory: k.Inventory, check: f.Check, profile: f.Profile,
+		Faults: f, create: f.Create, get: f.Get, remove: f.Delete, list: f.ListByTag,
+		inventory: f.Inventory, check: f.Check, profile: f.Profile,
 	}
 }
 
@@ -106,5 +105,40 @@ func (w *twisted) says(change func(*providers.Error) error) {
 	w.list = func(ctx context.Context) ([]providers.Instance, error) {
 		all, err := w.Faults.ListByTag(ctx)
 		return all, twist(err)
+	}
+}
+
+// listsOf lists what the backend holds and keep keeps, once the list has answered.
+func (w *twisted) listsOf(keep func(providers.Instance) bool) {
+	w.list = func(ctx context.Context) ([]providers.Instance, error) {
+		if _, err := w.Faults.ListByTag(ctx); err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(w.Instances(), func(i providers.Instance) bool { return !keep(i) }), nil
+	}
+}
+
+// renames shows every ID in another form, and takes it so.
+func (w *twisted) renames(show, take func(string) string) {
+	w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+		id, err := w.Faults.Create(ctx, req)
+		return show(id), err
+	}
+	change := func(i *providers.Instance) { i.ID = show(i.ID) }
+	w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
+		found, err := w.Faults.Get(ctx, take(id))
+		if err == nil {
+			change(found)
+		}
+		return found, err
+	}
+	w.remove = func(ctx context.Context, id string) error { return w.Faults.Delete(ctx, take(id)) }
+	w.listShows(change)
+	w.inventory = func(ctx context.Context) (providers.Inventory, error) {
+		inventory, err := w.Faults.Inventory(ctx)
+		for n := range inventory.Instances {
+			change(&inventory.Instances[n])
+		}
+		return inventory, err
 	}
 }

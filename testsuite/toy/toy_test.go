@@ -42,8 +42,17 @@ var seams sync.Map
 // stall lets calls wait at the seam until it is released.
 func stall(_ *testing.T, p providers.Provider) (release func()) {
 	dir := p.(*Provider).dir
-	seams.Store(dir, func(ctx context.Context) { <-ctx.Done() })
-	return func() { seams.Delete(dir) }
+	released := make(chan struct{})
+	seams.Store(dir, func(ctx context.Context) {
+		select {
+		case <-released:
+		case <-ctx.Done():
+		}
+	})
+	return sync.OnceFunc(func() {
+		seams.Delete(dir)
+		close(released)
+	})
 }
 
 func openAtSeam(ctx context.Context, dir string) (*os.Root, error) {
@@ -65,22 +74,24 @@ func TestContract(t *testing.T) {
 			p.open = openAtSeam
 			return p
 		},
-		Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
-			return build(t, p.(*Provider).dir)
+		Lab: providertest.Lab{
+			Reopen: func(t *testing.T, p providers.Provider) providers.Provider {
+				return build(t, p.(*Provider).dir)
+			},
+			Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
+				neighbour, err := New(t.Context(), "here", installation, Config{Dir: p.(*Provider).dir})
+				require.NoError(t, err)
+				return neighbour
+			},
+			Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
+				seams.Store(p.(*Provider).dir, see)
+			},
+			Plant:     plant,
+			Squat:     squat,
+			Break:     unmount,
+			Stall:     stall,
+			Leftovers: leftovers,
 		},
-		Neighbour: func(t *testing.T, p providers.Provider, installation string) providers.Provider {
-			neighbour, err := New(t.Context(), "here", installation, Config{Dir: p.(*Provider).dir})
-			require.NoError(t, err)
-			return neighbour
-		},
-		Backend: func(_ *testing.T, p providers.Provider, see func(context.Context)) {
-			seams.Store(p.(*Provider).dir, see)
-		},
-		Plant:     plant,
-		Squat:     squat,
-		Break:     unmount,
-		Stall:     stall,
-		Leftovers: leftovers,
 	}.Run(t)
 }
 

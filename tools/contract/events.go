@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -75,6 +76,19 @@ func rowsOf(ends map[string]string, rows []string) map[string]string {
 		}
 	}
 	return found
+}
+
+// unfit finds what a suite says of the rows that its provider's profile excludes.
+var unfit = regexp.MustCompile(`(\w+) does not fit the profile: `)
+
+// unfitOf returns the rows that do not fit the profile of a package's provider.
+func unfitOf(events []event, pkg string) (rows []string) {
+	for _, e := range events {
+		if said := unfit.FindStringSubmatch(e.Output); e.Package == pkg && said != nil {
+			rows = append(rows, said[1])
+		}
+	}
+	return rows
 }
 
 func under(name, test string) bool { return strings.HasPrefix(name, test+"/") }

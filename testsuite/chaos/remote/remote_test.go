@@ -52,15 +52,12 @@ func TestAProviderBehindASocketMeetsTheContract(t *testing.T) {
 	providertest.Suite{
 		Name: "lab", Installation: fake.DefaultInstallation, Inventory: true, Poll: time.Millisecond,
 		New: func(t *testing.T) providers.Provider { return served(t) },
-		Break: func(t *testing.T, p providers.Provider) func() {
-			find(t, p).Break(providers.ErrTransient)
-			return find(t, p).Heal
-		},
-		Stall: func(t *testing.T, p providers.Provider) func() {
-			for _, op := range []string{providers.OpCreate, providers.OpGet, providers.OpDelete, providers.OpList} {
-				find(t, p).Before(op, fake.Hanging)
-			}
-			return find(t, p).Heal
+		Lab: providertest.Lab{
+			Break: func(t *testing.T, p providers.Provider) func() {
+				find(t, p).Break(providers.ErrTransient)
+				return find(t, p).Heal
+			},
+			Stall: func(t *testing.T, p providers.Provider) func() { return find(t, p).Stall() },
 		},
 	}.Run(t)
 }
