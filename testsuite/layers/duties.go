@@ -25,6 +25,7 @@ const (
 	useContext = "pass the caller's context on; context.WithoutCancel keeps its values"
 	useConfig  = "take it from the configuration, or a flag that the constructor is given"
 	useStack   = "the decorators count and trace each operation"
+	useLimit   = "stream it, or read no more than io.LimitReader lets through: a payload may be larger than the memory"
 	useTemp    = `scratch files go to the temporary folder: the first argument is ""`
 )
 
@@ -37,6 +38,14 @@ func forbiddenNames() map[string]map[string]string {
 	} {
 		slog[name] = useLogger
 	}
+	flags := map[string]string{}
+	for _, name := range []string{
+		"Parse", "CommandLine", "Args", "Arg", "NArg", "Lookup", "Set", "Visit", "VisitAll", "Var", "Func", "BoolFunc",
+		"Bool", "BoolVar", "Int", "IntVar", "Int64", "Int64Var", "Uint", "UintVar", "Uint64", "Uint64Var",
+		"String", "StringVar", "Float64", "Float64Var", "Duration", "DurationVar", "TextVar",
+	} {
+		flags[name] = useConfig
+	}
 	return map[string]map[string]string{
 		"log/slog": slog,
 		"log":      {"*": useLogger},
@@ -44,8 +53,9 @@ func forbiddenNames() map[string]map[string]string {
 		"context":  {"Background": useContext, "TODO": useContext},
 		"os": {
 			"Stdout": useLogger, "Stderr": useLogger,
-			"Getenv": useConfig, "LookupEnv": useConfig, "Environ": useConfig, "ExpandEnv": useConfig,
+			"Getenv": useConfig, "LookupEnv": useConfig, "Environ": useConfig, "ExpandEnv": useConfig, "Args": useConfig,
 		},
+		"flag":    flags,
 		"syscall": {"Getenv": useConfig, "Environ": useConfig},
 	}
 }
@@ -188,6 +198,9 @@ func (d *duties) call(call *ast.CallExpr) {
 		if (name == "os.CreateTemp" || name == "os.MkdirTemp") && len(call.Args) > 0 && !empty(call.Args[0]) {
 			d.fault(call.Pos(), name, useTemp)
 		}
+		if name == "io.ReadAll" && len(call.Args) > 0 && !d.limited(call.Args[0]) {
+			d.fault(call.Pos(), name, useLimit)
+		}
 	}
 }
 
@@ -201,6 +214,16 @@ func (d *duties) path(selector *ast.SelectorExpr) string {
 		return pkg.Imported().Path()
 	}
 	return ""
+}
+
+// limited reports whether a reader ends after so many bytes, whatever is behind it.
+func (d *duties) limited(reader ast.Expr) bool {
+	made, ok := reader.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	by, ok := made.Fun.(*ast.SelectorExpr)
+	return ok && d.path(by)+"."+by.Sel.Name == "io.LimitReader"
 }
 
 func empty(arg ast.Expr) bool {
