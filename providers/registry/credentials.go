@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -52,4 +53,18 @@ func digestOf(path string) string {
 		return absent
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// warnOfAbsent tells of credentials that are not there yet. Their provider is served all
+// the same: a Secret may come later.
+func (l *Live) warnOfAbsent(names []string) {
+	for _, name := range names {
+		h := l.current.Load().held[name]
+		for _, path := range h.files() {
+			if h.credentials[path] == absent {
+				l.opts.Logger.Warn("a credential file is not there or cannot be read",
+					slog.String("provider", name), slog.String("file", path))
+			}
+		}
+	}
 }

@@ -97,6 +97,7 @@ func (l *Live) Load(ctx context.Context) error {
 		l.looked = looked
 		o.Change, o.Names = compare(former, next), next.Names()
 		l.current.Store(next)
+		l.warnOfAbsent(o.Touched())
 		l.closed(former.leave(next))
 	}
 	if l.conclude(&o) && l.opts.Reloaded != nil {

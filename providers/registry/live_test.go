@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -276,6 +277,36 @@ func TestACredentialThatComesLaterBuildsItsProviderAnew(t *testing.T) {
 	b.write("token", "token-1")
 	require.Equal(t, []string{"a"}, b.configure(file).Changed)
 	require.Equal(t, "token-1", b.one("a").token)
+}
+
+func TestACredentialThatIsNotThereIsAWarning(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "providers.yaml")
+	var log strings.Builder
+	live := registry.NewLive(registry.LiveOptions{
+		File: file, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Options: registry.Options{
+			Installation: "dev", Factories: []registry.Factory{registry.NewFactory("vault", newVault)},
+		},
+	})
+	t.Cleanup(func() { require.NoError(t, live.Close()) })
+	load := func(block string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(file, []byte(`providers: [{name: a, type: vault, vault: `+block+`}]`), 0o600))
+		require.NoError(t, live.Load(t.Context()))
+	}
+	load(`{}`)
+	require.Empty(t, log.String(), "a provider without credentials lacks none")
+	load(`{tokenFile: ` + token + `}`)
+	require.Contains(t, log.String(), "level=WARN")
+	require.Contains(t, log.String(), "provider=a file="+token)
+	log.Reset()
+	require.NoError(t, live.Load(t.Context()))
+	require.Empty(t, log.String(), "it is told once")
+	require.NoError(t, os.WriteFile(token, []byte("token-1"), 0o600))
+	require.NoError(t, live.Load(t.Context()))
+	require.Empty(t, log.String(), "it is there")
 }
 
 func TestCallsGoOnDuringLoads(t *testing.T) {
