@@ -44,6 +44,7 @@ func TestContract(t *testing.T) {
 		Name:         providerName,
 		Checker:      true,
 		Inventory:    true,
+		ListsState:   true,
 		Lab:          m.hooks(),
 	}.Run(t)
 }

@@ -77,7 +77,7 @@ func (b *backend) reach(ctx context.Context, r request, token string) error {
 	switch {
 	case b.cut[r.location]:
 		return errUnreachable(r.location)
-	case b.token != "" && b.token != token:
+	case b.denied, b.token != "" && b.token != token:
 		return errDenied()
 	case b.confused:
 		return errOther(http.StatusNotFound)

@@ -11,6 +11,7 @@ type weather struct {
 	silent   bool          // addresses are not discovered
 	lag      int           // reads that miss a new instance
 	stalled  chan struct{} // calls wait for it
+	denied   bool          // no credential is taken
 	token    string        // the only credential that is taken; "" takes any
 	stop     *stop
 }
@@ -85,6 +86,11 @@ func (p *Provider) Accept(token string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.token = token
+}
+
+// Deny lets the backend take no credential, as when it was revoked.
+func (p *Provider) Deny() (restore func()) {
+	return p.with(func(w *weather) { w.denied = true }, func(w *weather) { w.denied = false })
 }
 
 // StopAfter ends operations right after the backend has done a call of that name

@@ -21,6 +21,12 @@ func axesCallRows() []Row {
 			Reports: []string{"kubernetes-sigs/cluster-api-provider-vsphere#1275"},
 		},
 		{
+			Name: "RefusedCredentialIsNeverNotFound", Section: "2.2", Needs: "Lab.Refuse", run: refusedIsNeverNotFound,
+			applies: when(func(p providers.Profile) bool { return p.Credentials != providers.CredentialsNone },
+				"there are no credentials"),
+			Breaks: "a credential that is revoked makes doubles of the whole fleet, or ends Proxies that still have instances",
+		},
+		{
 			Name: "CancelledCallLeavesOthersAlone", Section: "4.15", Needs: "Lab.Stall", run: cancelledCallLeavesOthers,
 			Breaks: "one activity that times out tears down the connection that all others use",
 		},
@@ -71,27 +77,52 @@ func (s *scene) refused(why string, classes ...providers.Class) {
 	}
 }
 
+func refusedIsNeverNotFound(s *scene) {
+	req, id := s.created()
+	restore := s.suite.Lab.Refuse(s.host, s.p)
+	defer restore()
+	for _, c := range s.calls(req, id) {
+		err := c.run(s.Context())
+		require.Error(s, err, "%s with a credential that is refused", c.op)
+		require.NotErrorIs(s, err, providers.ErrNotFound, "%s with a credential that is refused", c.op)
+		require.NotErrorIs(s, err, providers.ErrQuotaExceeded, "%s with a credential that is refused", c.op)
+		s.mustBe(err, c.op, providers.ClassOf(err))
+	}
+	restore()
+	require.False(s, s.get(id).Deleting, "nothing was lost")
+}
+
 // cancelledCallLeavesOthers has two calls that wait for the backend, and cancels one.
 func cancelledCallLeavesOthers(s *scene) {
+	err := s.beside(func(ctx context.Context, id string) error { _, err := s.p.Get(ctx, id); return err })
+	s.mustBe(err, providers.OpGet, providers.ErrTransient)
+}
+
+// beside has a call wait for a backend that is stalled, and calls another off beside it:
+// the first one waits on, and is answered once the backend answers. It returns what the
+// second one said.
+func (s *scene) beside(calledOff func(ctx context.Context, id string) error) error {
+	s.Helper()
 	_, id := s.created()
 	release := sync.OnceFunc(s.suite.Lab.Stall(s.host, s.p))
 	defer release()
+	waiting, ended := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := s.p.Get(s.Context(), id); waiting <- err }()
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
-	cut, other := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := s.p.Get(ctx, id); cut <- err }()
-	go func() { _, err := s.p.Get(s.Context(), id); other <- err }()
+	go func() { ended <- calledOff(ctx, id) }()
 	<-time.After(s.suite.Poll) // both wait for the backend, or the row proves less
 	cancel()
-	s.mustBe(s.prompt(providers.OpGet, cut), providers.OpGet, providers.ErrTransient)
+	said := s.prompt("a call", ended)
 	select {
-	case err := <-other:
-		require.Fail(s, "another call", "it ends with the one that was cancelled: %v", err)
+	case err := <-waiting:
+		require.Fail(s, "another call", "it ends with the one that was called off: %v", err)
 	case <-time.After(s.suite.Poll):
 	}
 	release()
-	require.NotErrorIs(s, s.prompt(providers.OpGet, other), providers.ErrNotFound, "once the backend answers")
+	require.NotErrorIs(s, s.prompt(providers.OpGet, waiting), providers.ErrNotFound, "once the backend answers")
 	s.get(id)
+	return said
 }
 
 func stalledCallIsGivenUp(s *scene) {

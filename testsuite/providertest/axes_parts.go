@@ -24,6 +24,13 @@ func axesPartRows() []Row {
 			Breaks: "one host that is down keeps the orphans of all others, or hides that it is down",
 		},
 		{
+			Name: "LeftOutIsLogged", Section: "4.7", Needs: "Lab.Part", run: leftOutIsLogged,
+			applies: when(func(p providers.Profile) bool {
+				return p.ListPartial == providers.ListOmitUnreachable && p.Logging != providers.LoggingNone
+			}, "one missing part fails the list, or nothing is logged"),
+			Breaks: "whoever wonders why orphans stay sees a list that succeeded",
+		},
+		{
 			Name: "CutOffPartIsNeverNotFound", Section: "4.9", Needs: "Lab.Part", run: cutOffPartIsNeverNotFound,
 			Breaks: "an outage of one part makes doubles of everything in it",
 		},
@@ -50,6 +57,16 @@ func (s *scene) parted() (in, out string) {
 	in = s.create(req)
 	_, out = s.created()
 	return in, out
+}
+
+func leftOutIsLogged(s *scene) {
+	s.parted()
+	heal := s.cut()
+	defer heal()
+	w := new(watch)
+	_, err := s.p.ListByTag(providers.WithLogger(s.Context(), w.logger()))
+	require.NoError(s, err)
+	require.Contains(s, w.said(), s.suite.Lab.Part.Name, "the log names what the list left out")
 }
 
 func (s *scene) cut() (heal func()) { return s.suite.Lab.Part.Cut(s.host, s.p) }

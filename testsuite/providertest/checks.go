@@ -18,6 +18,14 @@ func checkRows() []Row {
 			Name: "CheckReturnsWithItsContext", Section: "8", Needs: "Checker", run: checkReturnsWithItsContext,
 			Breaks: "all providers are checked under one timeout; one that hangs takes the others along",
 		},
+		{
+			Name: "CheckTellsAnOutage", Section: "8", Needs: "Checker Lab.Break", run: checkTellsAnOutage,
+			Breaks: "a backend that is down looks ready, or its targets vanish and nobody is told of any",
+		},
+		{
+			Name: "CheckCalledOffLeavesOthersAlone", Section: "8", Needs: "Checker Lab.Stall", run: checkLeavesOthersAlone,
+			Breaks: "each round of checks that times out tears down the connection of a create that is under way",
+		},
 	}
 }
 
@@ -51,6 +59,27 @@ func checkHasOneEntryPerTarget(s *scene) {
 	for range checks {
 		require.Equal(s, first, s.targets(s.Context()), "the order is always the same")
 	}
+}
+
+// checkTellsAnOutage has an instance: what was never used may not be missing yet.
+func checkTellsAnOutage(s *scene) {
+	s.created()
+	want := s.targets(s.Context())
+	heal := s.suite.Lab.Break(s.host, s.p)
+	defer heal()
+	got := s.checker().Check(s.Context())
+	require.Len(s, got, len(want), "it never fails as a whole")
+	for i, status := range got {
+		require.Equal(s, want[i], status.Target)
+		require.False(s, status.Ready, "%s is ready during an outage", status.Target)
+		require.NotEmpty(s, status.Reason, "reason of %s", status.Target)
+		require.NotEmpty(s, status.Message, "message of %s", status.Target)
+	}
+}
+
+func checkLeavesOthersAlone(s *scene) {
+	checker := s.checker()
+	require.NoError(s, s.beside(func(ctx context.Context, _ string) error { checker.Check(ctx); return nil }))
 }
 
 func checkReturnsWithItsContext(s *scene) {

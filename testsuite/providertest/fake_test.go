@@ -39,7 +39,8 @@ func faultsOf(t *testing.T, p providers.Provider) *fake.Faults {
 func suite(wrap func(*fake.Faults) providers.Provider, opts ...fake.Option) providertest.Suite {
 	source, limit := &source{}, fake.WithMaxCloudInit(maxCloudInit)
 	return providertest.Suite{
-		Name: "lab", Installation: fake.DefaultInstallation, Checker: true, Inventory: true, Poll: time.Millisecond,
+		Name: "lab", Installation: fake.DefaultInstallation, Poll: time.Millisecond,
+		Checker: true, Inventory: true, ListsState: true,
 		Secrets: []string{secret},
 		New: func(t *testing.T) providers.Provider {
 			return wrap(fake.WithFaults(fake.New("lab", append(opts, limit, source.option(t, opts))...)))
@@ -84,6 +85,7 @@ func lab(wrap func(*fake.Faults) providers.Provider, source *source) providertes
 			Cut:   func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).CutOff(fake.Elsewhere) },
 		},
 		Mount:   source.mount,
+		Refuse:  func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Deny() },
 		Exhaust: func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Exhaust() },
 		Confuse: func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Confuse() },
 		Silence: func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Silence() },

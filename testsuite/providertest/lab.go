@@ -50,6 +50,8 @@ type Lab struct {
 	Part *Part
 	// Mount changes the credential that p is given, where it finds it at the call.
 	Mount func(t *testing.T, p providers.Provider, c Credential)
+	// Refuse lets the backend refuse the credential of p, which is there and can be read.
+	Refuse func(t *testing.T, p providers.Provider) (restore func())
 	// Exhaust leaves no capacity for another instance.
 	Exhaust func(t *testing.T, p providers.Provider) (restore func())
 	// Confuse lets the backend fail every call in a way that looks as if the instance

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,14 @@ func listRows() []Row {
 		{
 			Name: "DeletedLeavesTheList", Section: "2.4", run: deletedLeavesTheList,
 			Breaks: "orphan GC deletes the same instance in every round",
+		},
+		{
+			Name: "WithoutUIDIsListed", Section: "2.4", Needs: "Lab.Squat", run: withoutUIDIsListed,
+			Breaks: "nobody ever sees what a crash left half marked; with a UID that is made up it is deleted unseen",
+		},
+		{
+			Name: "ListShowsStateAndAddress", Section: "2.4", Needs: "ListsState", run: listShowsStateAndAddress,
+			Breaks: "the drift sweep asks for every instance one by one",
 		},
 		{
 			Name: "InventoryAgreesWithTheList", Section: "2.4", Needs: "Inventory", run: inventoryAgrees,
@@ -102,6 +111,30 @@ func deletedLeavesTheList(s *scene) {
 	s.delete(id)
 	s.gone(id, nothing)
 	s.eventually(s.suite.GoneWithin, "the list forgets the instance", func() bool { return len(s.listed(req.UID)) == 0 })
+}
+
+func withoutUIDIsListed(s *scene) {
+	req := s.request()
+	s.suite.Lab.Squat(s.host, s.p, req, providers.MarkUID)
+	var found []providers.Instance
+	s.eventually(s.suite.RunningWithin, "an instance without a UID is listed", func() bool {
+		found = slices.DeleteFunc(s.list(), func(i providers.Instance) bool { return !strings.Contains(i.ID, req.Name) })
+		return len(found) > 0
+	})
+	require.Len(s, found, 1)
+	require.Empty(s, found[0].UID, "UID of %s, which has none", found[0].ID)
+	require.Equal(s, s.suite.Installation, found[0].Installation, "installation of %s", found[0].ID)
+}
+
+func listShowsStateAndAddress(s *scene) {
+	req, id := s.created()
+	running := s.running(id, nothing)
+	var found providers.Instance
+	s.eventually(s.suite.RunningWithin, "the list shows the instance as Running", func() bool {
+		found = s.onceListed(req.UID)
+		return found.State == providers.StateRunning
+	})
+	require.Equal(s, running.IP, found.IP, "address of %s in the list", id)
 }
 
 func inventoryAgrees(s *scene) {

@@ -59,19 +59,29 @@ func axesCallMutants() map[string]mutant {
 			},
 		},
 		"a cancelled call tears down the connection": {
-			row: "CancelledCallLeavesOthersAlone", says: "it ends with the one that was cancelled",
+			row: "CancelledCallLeavesOthersAlone", says: "it ends with the one that was called off",
 			twist: func(w *twisted) {
-				shared, tear := context.WithCancel(context.Background())
+				shared, tear := w.shares()
 				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
-					own, cancel := context.WithCancel(ctx)
-					defer cancel()
-					defer context.AfterFunc(shared, cancel)()
-					found, err := w.Faults.Get(own, id)
-					if ctx.Err() != nil && shared.Err() == nil {
+					found, err := shared(ctx, id)
+					if ctx.Err() != nil {
 						tear()
-						runtimeYield()
 					}
 					return found, err
+				}
+			},
+		},
+		"a check that times out tears down the connection": {
+			row: "CheckCalledOffLeavesOthersAlone", says: "it ends with the one that was called off",
+			twist: func(w *twisted) {
+				shared, tear := w.shares()
+				w.get = shared
+				w.check = func(ctx context.Context) []providers.TargetStatus {
+					all := w.Faults.Check(ctx)
+					if ctx.Err() != nil {
+						tear()
+					}
+					return all
 				}
 			},
 		},
@@ -81,6 +91,53 @@ func axesCallMutants() map[string]mutant {
 				fake.WithCallTimeout(time.Hour)),
 			twist: func(*twisted) {},
 		},
+	}
+}
+
+func refusalMutants() map[string]mutant {
+	identity := choosing(func(p *providers.Profile) { p.Credentials = providers.CredentialsWorkloadIdentity })
+	return map[string]mutant{
+		"a read of what is forbidden says NotFound": {
+			row: "RefusedCredentialIsNeverNotFound", says: "get with a credential that is refused", opts: identity,
+			twist: func(w *twisted) {
+				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
+					found, err := w.Faults.Get(ctx, id)
+					if err != nil && strings.Contains(err.Error(), "E_DENIED") {
+						err = notFound(id)
+					}
+					return found, err
+				}
+			},
+		},
+		"a delete of what is forbidden succeeds": {
+			row: "RefusedCredentialIsNeverNotFound", says: "delete with a credential that is refused", opts: identity,
+			twist: func(w *twisted) {
+				w.remove = func(ctx context.Context, id string) error {
+					err := w.Faults.Delete(ctx, id)
+					if err != nil && strings.Contains(err.Error(), "E_DENIED") {
+						return nil
+					}
+					return err
+				}
+			},
+		},
+	}
+}
+
+// shares returns reads over a connection of all of them, and what tears it down.
+func (w *twisted) shares() (get func(context.Context, string) (*providers.Instance, error), tear func()) {
+	shared, cancelAll := context.WithCancel(context.Background())
+	get = func(ctx context.Context, id string) (*providers.Instance, error) {
+		own, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(shared, cancel)()
+		return w.Faults.Get(own, id)
+	}
+	return get, func() {
+		if shared.Err() == nil {
+			cancelAll()
+			runtimeYield()
+		}
 	}
 }
 

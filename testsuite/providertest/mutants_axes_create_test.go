@@ -52,7 +52,7 @@ func axesCreateMutants() map[string]mutant {
 			row: "AllocatedIDHoldsTheName", says: "holds the name",
 			also: []string{
 				"ReusedKeyIsAnotherInstance", "StoppedAfterwardsIsStopped", "UnknownStateIsStopped",
-				"CutOffPartIsNeverNotFound",
+				"CutOffPartIsNeverNotFound", "WithoutUIDIsListed",
 			},
 			opts: allocated(), twist: bareKey,
 		},
@@ -132,7 +132,7 @@ func axesMarkMutants() map[string]mutant {
 				w.list = func(ctx context.Context) ([]providers.Instance, error) {
 					all, err := w.Faults.ListByTag(ctx)
 					for _, i := range w.Instances() {
-						if i.UID == "" && i.ID != fake.ID("bare") {
+						if i.UID == "" && i.Installation == "" && i.ID != fake.ID("bare") {
 							all = append(all, i)
 						}
 					}

@@ -220,7 +220,7 @@ func checkMutants() map[string]mutant {
 	return map[string]mutant{
 		"a check has no order": {
 			row: "CheckHasOneEntryPerTarget", says: "the order is always the same",
-			also: []string{"CheckReturnsWithItsContext"},
+			also: []string{"CheckReturnsWithItsContext", "CheckTellsAnOutage"},
 			twist: func(w *twisted) {
 				var turn atomic.Int32
 				w.check = func(context.Context) []providers.TargetStatus {
@@ -233,7 +233,7 @@ func checkMutants() map[string]mutant {
 		},
 		"a target has two entries": {
 			row: "CheckHasOneEntryPerTarget", says: "a target has one entry",
-			also: []string{"CheckReturnsWithItsContext"},
+			also: []string{"CheckReturnsWithItsContext", "CheckTellsAnOutage"},
 			twist: func(w *twisted) {
 				w.check = func(context.Context) []providers.TargetStatus {
 					return []providers.TargetStatus{target("a"), target("a")}
@@ -259,6 +259,38 @@ func checkMutants() map[string]mutant {
 						awaitLater()
 					}
 					return w.Faults.Check(ctx)
+				}
+			},
+		},
+	}
+}
+
+func outageMutants() map[string]mutant {
+	return map[string]mutant{
+		"a check during an outage has no targets": {
+			row: "CheckTellsAnOutage", says: "it never fails as a whole",
+			twist: func(w *twisted) {
+				w.check = func(ctx context.Context) (left []providers.TargetStatus) {
+					for _, status := range w.Faults.Check(ctx) {
+						if status.Reason != providers.ReasonUnreachable {
+							left = append(left, status)
+						}
+					}
+					return left
+				}
+			},
+		},
+		"a check tells what was last known": {
+			row: "CheckTellsAnOutage", says: "is ready during an outage",
+			twist: func(w *twisted) {
+				w.check = func(ctx context.Context) []providers.TargetStatus {
+					all := w.Faults.Check(ctx)
+					for i := range all {
+						if all[i].Reason == providers.ReasonUnreachable {
+							all[i].Ready, all[i].Reason = true, providers.ReasonReachable
+						}
+					}
+					return all
 				}
 			},
 		},

@@ -16,10 +16,12 @@ func getMutants() map[string]mutant {
 	return map[string]mutant{
 		"an instance is Running before it has an address": {
 			row: "RunningHasAnAddress", says: "Running with the IP",
+			also:  []string{"ListShowsStateAndAddress"},
 			twist: func(w *twisted) { w.getShows(func(i *providers.Instance) { i.IP = "" }) },
 		},
 		"an address is none": {
 			row: "RunningHasAnAddress", says: `Running with the IP "unknown"`,
+			also:  []string{"ListShowsStateAndAddress"},
 			twist: func(w *twisted) { w.listShows(func(i *providers.Instance) { i.IP = "unknown" }) },
 		},
 		"an instance provisions for ever": {
@@ -32,6 +34,7 @@ func getMutants() map[string]mutant {
 				"HalfMadeIsTakenUp", "NoAddressYetIsProvisioning", "StoppedAfterwardsIsStopped",
 				"UnknownStateIsStopped", "NoCapacityHasItsClass", "LogHasTheTiersOfTheProfile",
 				"BackendCallsAreChildSpans", "CreateAndDeleteMayOverlap", "GetMayOverlapDeletes",
+				"ListShowsStateAndAddress",
 			},
 			opts:  []fake.Option{fake.WithProvisioning()},
 			twist: func(*twisted) {},

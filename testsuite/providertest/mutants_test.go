@@ -118,6 +118,7 @@ func mutants() map[string]mutant {
 	all := map[string]mutant{}
 	for _, part := range []map[string]mutant{
 		createMutants(), identityMutants(), getMutants(), deleteMutants(), listMutants(), callMutants(), checkMutants(),
+		outageMutants(), blindListMutants(), refusalMutants(),
 		concurrencyMutants(), overlapMutants(), adoptionMutants(), secretMutants(), dutyMutants(), payloadMutants(),
 		secondaryMutants(), leftoverMutants(),
 		axesCreateMutants(), axesMarkMutants(), axesStateMutants(), axesPartMutants(), axesAsyncMutants(),

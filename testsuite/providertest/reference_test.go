@@ -59,6 +59,12 @@ func TestTheReferencePassesUnderEveryChoice(t *testing.T) {
 				})
 			}
 		}
+		t.Run("a list that leaves out, and logs", func(t *testing.T) { // what takes two answers
+			t.Parallel()
+			p := plainProfile()
+			p.ListPartial, p.Logging = providers.ListOmitUnreachable, providers.LoggingOutcomeOnly
+			passes(t, p, &ran)
+		})
 	})
 	for _, row := range providertest.Rows() {
 		_, ok := ran.Load(row.Name)

@@ -35,6 +35,9 @@ type Suite struct {
 	// Checker and Inventory say that the provider has these optional interfaces: it is
 	// then an error when As does not find them.
 	Checker, Inventory bool
+	// ListsState says that the list shows state and address as Get does. Where a listing
+	// lacks them, and each would be a call of its own, they may be empty there.
+	ListsState bool
 
 	// Lab is what a test can do to the backend.
 	Lab Lab

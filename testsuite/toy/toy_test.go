@@ -69,6 +69,7 @@ func TestContract(t *testing.T) {
 		Name:         "here",
 		Checker:      true,
 		Inventory:    true,
+		ListsState:   true,
 		New: func(t *testing.T) providers.Provider {
 			p := build(t, t.TempDir())
 			p.open = openAtSeam
