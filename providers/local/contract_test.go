@@ -84,6 +84,9 @@ func (m *labs) hooks() providertest.Lab {
 		HalfWay: func(_ *testing.T, p providers.Provider) func() {
 			return local.FailStarts(p)
 		},
+		Exhaust: func(_ *testing.T, p providers.Provider) func() {
+			return local.Exhaust(p)
+		},
 		PowerOff: func(t *testing.T, p providers.Provider, id string) {
 			m.of(t, p).kill(strings.TrimPrefix(id, "local/"))
 		},

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/egressfleet/egressfleet/providers"
 )
 
@@ -48,6 +50,22 @@ func (s seen) awaitReady(ctx context.Context, folder string) (bool, error) {
 func (s seen) stop(ctx context.Context, folder string) error {
 	s.see(ctx)
 	return s.machine.stop(ctx, folder)
+}
+
+// Exhaust lets the system have no room for another socket until the returned function
+// is called.
+func Exhaust(p providers.Provider) (restore func()) {
+	l := p.(*Provider)
+	whole := l.machine
+	l.machine = full{whole}
+	return func() { l.machine = whole }
+}
+
+// full is a machine without room for another socket.
+type full struct{ machine }
+
+func (full) listen(context.Context, netip.AddrPort) (*os.File, error) {
+	return nil, os.NewSyscallError("socket", unix.ENOBUFS)
 }
 
 // FailStarts lets no process start until the returned function is called: a Create
