@@ -63,8 +63,9 @@ func axesCallMutants() map[string]mutant {
 			twist: func(w *twisted) {
 				shared, tear := w.shares()
 				w.get = func(ctx context.Context, id string) (*providers.Instance, error) {
+					began := ctx.Err() == nil // what never began tears nothing down
 					found, err := shared(ctx, id)
-					if ctx.Err() != nil {
+					if began && ctx.Err() != nil {
 						tear()
 					}
 					return found, err
@@ -77,8 +78,9 @@ func axesCallMutants() map[string]mutant {
 				shared, tear := w.shares()
 				w.get = shared
 				w.check = func(ctx context.Context) []providers.TargetStatus {
+					began := ctx.Err() == nil
 					all := w.Faults.Check(ctx)
-					if ctx.Err() != nil {
+					if began && ctx.Err() != nil {
 						tear()
 					}
 					return all
