@@ -89,9 +89,11 @@ func rootText(err error) string {
 	return err.Error()
 }
 
-func cut(text string) string {
-	if len(text) <= maxText {
+func cut(text string) string { return cutTo(text, maxText) }
+
+func cutTo(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

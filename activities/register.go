@@ -6,6 +6,9 @@ package activities
 import "go.temporal.io/sdk/worker"
 
 // Register is the one list of activities.
-func Register(r worker.ActivityRegistry, instances *Instances) {
+func Register(r worker.ActivityRegistry, instances *Instances, more ...any) {
 	r.RegisterActivity(instances)
+	for _, hands := range more {
+		r.RegisterActivity(hands)
+	}
 }

@@ -15,7 +15,8 @@ type Inventorier interface {
 type Inventory struct {
 	Instances []Instance
 	Leftovers []Leftover // secondary resources without an instance
-	// Omitted names what could not be read: nothing there counts as missing.
+	// Omitted names what could not be read, each by the location that begins its IDs, or
+	// by an ID: nothing there counts as missing.
 	Omitted []string
 }
 

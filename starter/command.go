@@ -37,6 +37,7 @@ type Fleet interface {
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error)
 	WaitGone(ctx context.Context, namespace, name string) error
+	Sweeps
 }
 
 // callTimeout bounds one request to the fleet, which gives up after 8 s where it
@@ -79,7 +80,7 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.timelineCommand(),
 		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
-		a.providersCommand(), a.devCommand(), a.versionCommand())
+		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.devCommand(), a.versionCommand())
 	return root
 }
 

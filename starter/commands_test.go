@@ -21,6 +21,7 @@ import (
 
 // fakeFleet answers from a list and records what was asked.
 type fakeFleet struct {
+	Sweeps   // none of these tests asks about one
 	proxies  []v1.Proxy
 	timeline []v1.Event
 	noWorker bool

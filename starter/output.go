@@ -75,6 +75,15 @@ func (a *app) printYAML(proxies []v1.Proxy) error {
 	return nil
 }
 
+// printYAMLOf writes one document of anything.
+func (a *app) printYAMLOf(value any) error {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return a.print(string(text))
+}
+
 // table shows one Proxy a line. Messages are left to describe: they fit no line.
 func table(proxies []v1.Proxy, now time.Time, namespaces bool) string {
 	if len(proxies) == 0 {

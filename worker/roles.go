@@ -33,7 +33,10 @@ func (p *process) prepareNamespace(ctx context.Context) error {
 	if err := p.fleet.EnsureSearchAttributes(ctx, p.cfg.Temporal.Namespace); err != nil {
 		return err
 	}
-	return p.fleet.EnsureInstallation(ctx)
+	if err := p.fleet.EnsureInstallation(ctx); err != nil {
+		return err
+	}
+	return p.fleet.EnsureSchedules(ctx, schedules()...)
 }
 
 // readKeys opens the keys that encrypt what Temporal stores; there may be none.
@@ -69,10 +72,11 @@ func (p *process) startWorker(ctx context.Context) error {
 		OnFatalError:                       func(err error) { p.fail("worker", err) },
 	})
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
-	activities.Register(w, &activities.Instances{
+	instances := &activities.Instances{
 		Lookup: p.providers.Lookup, Installation: p.cfg.Installation, SecretsDir: p.cfg.SecretsDir,
 		Getenv: os.Getenv,
-	})
+	}
+	activities.Register(w, instances, p.sweeps(instances)...)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}

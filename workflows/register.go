@@ -6,12 +6,18 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/egressfleet/egressfleet/workflows/drift"
+	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/installation"
+	"github.com/egressfleet/egressfleet/workflows/providercheck"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 // Register is the one list of workflow types.
 func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
 	w.RegisterWorkflowWithOptions(proxy.Workflow{Timing: timing}.Run, workflow.RegisterOptions{Name: proxy.WorkflowType})
+	w.RegisterWorkflowWithOptions(drift.Run, workflow.RegisterOptions{Name: drift.WorkflowType})
+	w.RegisterWorkflowWithOptions(providercheck.Run, workflow.RegisterOptions{Name: providercheck.WorkflowType})
+	w.RegisterWorkflowWithOptions(gc.Run, workflow.RegisterOptions{Name: gc.WorkflowType})
 	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
 }

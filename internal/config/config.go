@@ -40,7 +40,8 @@ type Config struct {
 	MaxConcurrentActivities int
 	// StickyCacheSize is how many workflows stay in memory between their tasks.
 	StickyCacheSize int
-	// SteadyPoll is how often a running instance is looked at: how soon its loss is seen.
+	// SteadyPoll is how often a proxy itself looks at its running instance: how soon a
+	// loss is seen that the drift sweep does not notice.
 	SteadyPoll time.Duration
 	// Warnings tell of variables that look like ours and are not; for the log.
 	Warnings []string

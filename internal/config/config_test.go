@@ -37,7 +37,7 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 		API:                     config.Listen{Host: "127.0.0.1", Port: 8080},
 		Metrics:                 config.Listen{Host: "127.0.0.1", Port: 9464},
 		Log:                     config.Log{Format: "text"},
-		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: 2 * time.Minute,
+		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: time.Hour,
 	}, got)
 	require.Equal(t, "127.0.0.1:8080", got.API.Address())
 	require.Equal(t, "installation=dev roles=api,worker temporal=127.0.0.1:7233/default api=127.0.0.1:8080 "+

@@ -26,9 +26,7 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	if namespace != "" && !v1.IsName(namespace) {
 		return nil, &v1.FieldError{Field: "metadata.namespace", Value: namespace, Problem: "is not a DNS label"}
 	}
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
-		proxy.WorkflowType, proxy.IDPrefix(namespace))
-	found, err := c.find(ctx, query)
+	found, err := c.find(ctx, running(namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +45,12 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	slices.SortFunc(all, inOrder)
 	// A proxy that continues as new between two pages is on both.
 	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 }), nil
+}
+
+// running is the query for the living proxies of a namespace, or of all for "".
+func running(namespace string) string {
+	return fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
+		proxy.WorkflowType, proxy.IDPrefix(namespace))
 }
 
 // find returns what Visibility finds, page after page.
@@ -77,8 +81,18 @@ func inOrder(a, b v1.Proxy) int {
 // has looked at: whether its input can be right is not known.
 var errNotTaken = errors.New("no worker has taken the proxy up yet")
 
-// shown reads the Proxy that a workflow publishes.
+// shown is the Proxy that a workflow publishes, or is to be as it was started.
 func (c *Client) shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
+	p, err := c.published(info)
+	if err == nil && p.Metadata.UID == "" { // as it was started
+		p.Metadata.UID, p.Metadata.CreatedAt = info.GetFirstRunId(), info.GetStartTime().AsTime()
+		p.Status.Since = p.Metadata.CreatedAt
+	}
+	return p, err
+}
+
+// published reads the memo of a workflow as it is.
+func (c *Client) published(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
 	id := info.GetExecution().GetWorkflowId()
 	memo, ok := info.GetMemo().GetFields()[proxy.MemoProxy]
 	if !ok {
@@ -87,10 +101,6 @@ func (c *Client) shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
 	var p v1.Proxy
 	if err := c.memos.FromPayload(memo, &p); err != nil {
 		return p, fmt.Errorf("reading the memo of %s: %w", id, err)
-	}
-	if p.Metadata.UID == "" { // as it was started
-		p.Metadata.UID, p.Metadata.CreatedAt = info.GetFirstRunId(), info.GetStartTime().AsTime()
-		p.Status.Since = p.Metadata.CreatedAt
 	}
 	return p, nil
 }

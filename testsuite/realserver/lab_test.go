@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,12 @@ type lab struct {
 	space    string                     // of Temporal; empty is "default"
 	log      log.Logger
 	getenv   func(string) string // secrets; nil for none
+	// secrets is the folder of the workers' secrets, and blind a listing that is empty.
+	secrets string
+	blind   atomic.Bool
+	// installation marks the instances.
+	installation string
+	hands        []any // more activities
 }
 
 // quick is the production timing with every wait short, except the steady watch: it
@@ -93,8 +100,9 @@ func newLab(t *testing.T, timing proxy.Timing) *lab {
 	name := "p" + strings.ToLower(rand.Text())
 	l := &lab{
 		t: t, timing: timing, backend: fake.WithFaults(fake.New("fake")), name: name, queue: "queue-" + name,
-		log:   devserver.Quiet(),
-		knows: func(provider string) bool { return provider == "fake" },
+		log:          devserver.Quiet(),
+		knows:        func(provider string) bool { return provider == "fake" },
+		installation: fake.DefaultInstallation,
 	}
 	l.connect(codec.Options{})
 	return l
@@ -120,16 +128,37 @@ func (l *lab) work() (stop func()) {
 		Interceptors: l.around, MaxHeartbeatThrottleInterval: l.throttle,
 	})
 	workflows.Register(w, l.timing)
-	activities.Register(w, &activities.Instances{
-		Lookup: func(name string) (providers.Provider, func(), bool) {
-			return l.backend, func() {}, l.knows(name)
-		},
-		Installation: fake.DefaultInstallation, Getenv: l.getenv,
-	})
+	activities.Register(w, l.instances())
+	for _, hands := range l.hands {
+		w.RegisterActivity(hands)
+	}
 	require.NoError(l.t, w.Start())
 	stop = sync.OnceFunc(w.Stop)
 	l.t.Cleanup(stop)
 	return stop
+}
+
+func (l *lab) instances() *activities.Instances {
+	return &activities.Instances{
+		Lookup: func(name string) (providers.Provider, func(), bool) {
+			return &sighted{l.backend, &l.blind}, func() {}, l.knows(name)
+		},
+		Installation: l.installation, SecretsDir: l.secrets, Getenv: l.getenv,
+	}
+}
+
+// sighted shows nothing in its listings while it is blind.
+type sighted struct {
+	*fake.Faults
+	blind *atomic.Bool
+}
+
+func (s *sighted) Inventory(ctx context.Context) (providers.Inventory, error) {
+	all, err := s.Faults.Inventory(ctx)
+	if s.blind.Load() {
+		all.Instances = nil
+	}
+	return all, err
 }
 
 // born starts a worker and a proxy, and waits until it runs.

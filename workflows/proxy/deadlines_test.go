@@ -48,6 +48,7 @@ func TestTheDeadlineOfAState(t *testing.T) {
 // impatient lets rounds come often. In this environment no time passes for an activity,
 // so a watch does not end when a deadline passes; on a real server it does.
 func (sc *scene) impatient() *scene {
+	sc.timing = sc.timing.WithSteadyPoll(2 * time.Minute)
 	sc.timing.Steady.Lease, sc.timing.Retry.Lease, sc.timing.Busy.Lease = time.Minute, time.Minute, time.Minute
 	return sc
 }

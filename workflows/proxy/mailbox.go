@@ -22,6 +22,8 @@ type Hint struct {
 	Reason          string `json:"reason,omitempty"`
 	Renew           bool   `json:"renew,omitempty"`
 	ProviderChanged bool   `json:"providerChanged,omitempty"`
+	// Secret says that the content of its secretRef is not what it was.
+	Secret bool `json:"secret,omitempty"`
 }
 
 // mailbox is everything that reaches a run without a handler: the signals, and a
@@ -97,6 +99,7 @@ func (e *entity) onHealth(r HealthReport) {
 // back-off, and releases nothing but what waits for another configuration.
 func (e *entity) onHint(h Hint) {
 	e.renew = e.renew || h.Renew
+	e.state.SecretStale = e.state.SecretStale || h.Secret
 	if h.ProviderChanged && e.version >= versionRelease && e.state.latched() {
 		e.state.Makes = 0 // another configuration may make instances that stay
 		e.wake(e.mail.ctx, "ProviderChanged", h.Reason)

@@ -185,9 +185,11 @@ func TestReport39ASlowBootIsNotMadeAgain(t *testing.T) {
 }
 
 func TestReport40NoAddressYetIsNeitherDoneNorAnError(t *testing.T) {
-	sc := newScene(t)
-	sc.backend.Before(providers.OpGet, nil)
-	sc.at(time.Second, func() { sc.backend.SetIP(sc.backend.Instances()[0].ID, "") })
+	sc := newScene(t, fake.WithProvisioning())
+	sc.at(time.Second, func() {
+		sc.backend.Finish(sc.backend.Instances()[0].ID)
+		sc.backend.SetIP(sc.backend.Instances()[0].ID, "") // it runs, and no lease is seen yet
+	})
 	sc.at(5*time.Minute, func() {
 		require.Equal(t, v1.PhaseProvisioning, sc.status().Phase)
 		require.Equal(t, v1.ReasonProvisioning, sc.condition(v1.ConditionProvisioned).Reason)

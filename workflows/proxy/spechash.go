@@ -28,6 +28,11 @@ func madeFrom(recorded string, s v1.ProxySpec, userData string) bool {
 	return known && hash(s, userData) == sum
 }
 
+// MadeFrom is madeFrom for those who compare from outside: the drift sweep.
+func MadeFrom(recorded string, s v1.ProxySpec, userData string) bool {
+	return madeFrom(recorded, s, userData)
+}
+
 // hashV1 covers placement, user-data and port. Fields are named, so that a new field
 // of the spec does not change it.
 func hashV1(s v1.ProxySpec, userData string) string {

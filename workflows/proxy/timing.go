@@ -15,9 +15,9 @@ const (
 	// deleteEvery is how soon a Delete is repeated while the instance is still there.
 	deleteEvery = 2 * time.Minute
 
-	// steadyPoll is how soon the loss of a running instance is seen. It becomes an
-	// hourly safety net once a sweep notices drift with one listing per provider.
-	steadyPoll = 2 * time.Minute
+	// steadyPoll is the safety net: the drift sweep sees a loss within two minutes, with
+	// one listing per provider instead of one call per proxy.
+	steadyPoll = time.Hour
 
 	// confirmAfter is how far apart two NotFounds are that are believed.
 	confirmAfter = 4 * time.Second

@@ -1,0 +1,202 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/egressfleet/egressfleet/workflows/drift"
+	"github.com/egressfleet/egressfleet/workflows/gc"
+	"github.com/egressfleet/egressfleet/workflows/providercheck"
+)
+
+// catchUp is how late a run may still begin after an outage; the server's default is a
+// year, and a sweep of yesterday is of no use.
+const catchUp = 10 * time.Minute
+
+// jitterPart is the part of an interval that starts are spread over.
+const jitterPart = 10
+
+// Schedule is one workflow that runs by itself.
+type Schedule struct {
+	ID       string // of the schedule; the IDs of its runs begin with it
+	Workflow string // type
+	Every    time.Duration
+	Summary  string
+	Within   time.Duration // bounds one run
+}
+
+// ScheduleState is what Temporal says about a schedule.
+type ScheduleState struct {
+	ID      string        `json:"id"`
+	Every   time.Duration `json:"every"`
+	Paused  bool          `json:"paused"`
+	Note    string        `json:"note,omitempty"`
+	LastRun time.Time     `json:"lastRun,omitzero"` // when the last one began
+	NextRun time.Time     `json:"nextRun,omitzero"`
+	// LastSuccess is when a run last ended well; zero where none is kept.
+	LastSuccess time.Time `json:"lastSuccess,omitzero"`
+}
+
+// EnsureSchedules makes the schedules that are not there, and gives those that are the
+// wanted interval. One that somebody paused stays paused.
+func (c *Client) EnsureSchedules(ctx context.Context, wanted ...Schedule) error {
+	for _, s := range wanted {
+		if err := c.ensureSchedule(ctx, s); err != nil {
+			return fmt.Errorf("schedule %s: %w", s.ID, translate(err))
+		}
+	}
+	return nil
+}
+
+func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
+	_, err := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: s.ID, Spec: s.spec(), Action: c.action(s),
+		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp,
+	})
+	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return err
+	}
+	h := c.temporal.ScheduleClient().GetHandle(ctx, s.ID)
+	have, err := h.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	if is := have.Schedule.Spec; is != nil && len(is.Intervals) == 1 && is.Intervals[0].Every == s.Every {
+		return nil
+	}
+	return h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		spec := s.spec()
+		in.Description.Schedule.Spec = &spec
+		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+	}})
+}
+
+func (s Schedule) spec() client.ScheduleSpec {
+	return client.ScheduleSpec{
+		Intervals: []client.ScheduleIntervalSpec{{Every: s.Every}}, Jitter: s.Every / jitterPart,
+	}
+}
+
+func (c *Client) action(s Schedule) *client.ScheduleWorkflowAction {
+	return &client.ScheduleWorkflowAction{
+		ID: s.ID, Workflow: s.Workflow, TaskQueue: c.taskQueue,
+		WorkflowExecutionTimeout: s.Within, StaticSummary: s.Summary,
+	}
+}
+
+// PauseSchedule stops a schedule until ResumeSchedule. Errors: ErrNotFound, ErrUnavailable.
+func (c *Client) PauseSchedule(ctx context.Context, schedule, note string) error {
+	err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Pause(ctx, client.SchedulePauseOptions{Note: note})
+	return translate(err)
+}
+
+// ResumeSchedule ends PauseSchedule.
+func (c *Client) ResumeSchedule(ctx context.Context, schedule, note string) error {
+	err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Unpause(ctx, client.ScheduleUnpauseOptions{Note: note})
+	return translate(err)
+}
+
+// ScheduleState says what a schedule did last and does next.
+func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleState, error) {
+	d, err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Describe(ctx)
+	if err != nil {
+		return ScheduleState{}, translate(err)
+	}
+	state := ScheduleState{ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note}
+	if len(d.Schedule.Spec.Intervals) > 0 {
+		state.Every = d.Schedule.Spec.Intervals[0].Every
+	}
+	if n := len(d.Info.RecentActions); n > 0 {
+		state.LastRun = d.Info.RecentActions[n-1].ActualTime
+	}
+	if len(d.Info.NextActionTimes) > 0 {
+		state.NextRun = d.Info.NextActionTimes[0]
+	}
+	state.LastSuccess, err = c.lastSuccess(ctx, schedule)
+	return state, err
+}
+
+// RunSweep starts a sweep by hand and waits for its result. What it came to is decoded
+// into result, also where the run failed and its error carries it. Errors: ErrUnavailable,
+// *temporal.ApplicationError of the run.
+func (c *Client) RunSweep(ctx context.Context, s Schedule, input, result any) error {
+	run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: s.ID + "/by-hand", TaskQueue: c.taskQueue, WorkflowExecutionTimeout: s.Within,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: s.Summary + ", by hand",
+	}, s.Workflow, input)
+	if err != nil {
+		return translate(err)
+	}
+	err = run.Get(ctx, result)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
+		return errors.Join(app, app.Details(result))
+	}
+	return translate(err)
+}
+
+// lastSuccess is when a run that a schedule began last completed; zero where none is
+// kept. A run by hand, which may only have planned, does not count.
+func (c *Client) lastSuccess(ctx context.Context, schedule string) (time.Time, error) {
+	info, err := c.lastRun(ctx, schedule)
+	if info == nil {
+		return time.Time{}, err
+	}
+	return info.GetCloseTime().AsTime(), nil
+}
+
+// lastRun is the last run that a schedule began and that ended well; nil where none is kept.
+func (c *Client) lastRun(ctx context.Context, schedule string) (*workflow.WorkflowExecutionInfo, error) {
+	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s-' AND ExecutionStatus = 'Completed'", schedule), PageSize: 1,
+	})
+	if err != nil || len(page.GetExecutions()) == 0 {
+		return nil, translate(err)
+	}
+	return page.GetExecutions()[0], nil
+}
+
+// OrphanGC is the schedule that collects orphans.
+func OrphanGC() Schedule {
+	return Schedule{
+		ID: gc.Schedule, Workflow: gc.WorkflowType, Every: gc.Interval, Within: gc.Within,
+		Summary: "collect what no proxy owns any more",
+	}
+}
+
+// DriftSweep is the schedule that notices drift.
+func DriftSweep() Schedule {
+	return Schedule{
+		ID: drift.Schedule, Workflow: drift.WorkflowType, Every: drift.Interval, Within: drift.Within,
+		Summary: "compare what providers list with what their proxies show",
+	}
+}
+
+// ProviderCheck is the schedule that checks the providers.
+func ProviderCheck() Schedule {
+	return Schedule{
+		ID: providercheck.Schedule, Workflow: providercheck.WorkflowType, Every: providercheck.Interval,
+		Within: providercheck.Within, Summary: "ask every provider whether its backend could be used",
+	}
+}
+
+// LastResult decodes what the last run that a schedule began, and that ended well, came
+// to, and says when that was. Errors: ErrNotFound where none is kept, ErrUnavailable.
+func (c *Client) LastResult(ctx context.Context, schedule string, result any) (time.Time, error) {
+	info, err := c.lastRun(ctx, schedule)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if info == nil {
+		return time.Time{}, fmt.Errorf("%w: no run of schedule %s has ended well, of those that are kept", ErrNotFound, schedule)
+	}
+	run := c.temporal.GetWorkflow(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
+	return info.GetCloseTime().AsTime(), translate(run.Get(ctx, result))
+}

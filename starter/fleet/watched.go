@@ -1,0 +1,44 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+// Running returns the proxies of a provider that show themselves as running, as
+// Visibility lists them.
+func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, error) {
+	if !v1.IsName(provider) {
+		return nil, &v1.FieldError{Field: "provider", Value: provider, Problem: "is not a DNS label"}
+	}
+	found, err := c.find(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s' AND ProxyPhase = '%s'",
+		running(""), provider, v1.PhaseRunning))
+	var shown []v1.Proxy
+	for _, info := range found {
+		if p, err := c.shown(info); err == nil {
+			shown = append(shown, p)
+		}
+	}
+	return shown, err
+}
+
+// Hint asks a proxy to look for itself. One that is gone is no error; one that was
+// made again under its name is asked for nothing.
+func (c *Client) Hint(ctx context.Context, p v1.Proxy, h proxy.Hint) error {
+	err := translate(c.temporal.SignalWorkflow(ctx, proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), "",
+		proxy.SignalHint, h))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// MadeFrom reports whether the instance that a proxy shows was made from its spec with
+// user-data of that digest.
+func MadeFrom(p v1.Proxy, digest string) bool {
+	return proxy.MadeFrom(p.Status.SpecHash, p.Spec, digest)
+}

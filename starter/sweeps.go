@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/egressfleet/egressfleet/starter/fleet"
+)
+
+// Sweeps is what the commands ask about scheduled workflows.
+type Sweeps interface {
+	RunSweep(ctx context.Context, s fleet.Schedule, input, result any) error
+	PauseSchedule(ctx context.Context, schedule, note string) error
+	ResumeSchedule(ctx context.Context, schedule, note string) error
+	ScheduleState(ctx context.Context, schedule string) (fleet.ScheduleState, error)
+}
+
+// sweep is one scheduled workflow as the command line knows it.
+type sweep struct {
+	use, short string
+	schedule   fleet.Schedule
+	// plan and run add their flags to the command that they return.
+	plan, run func() *cobra.Command
+}
+
+// sweepCommand is the family of commands of one scheduled workflow.
+func (a *app) sweepCommand(s sweep) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: s.use, Short: s.short, Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	if s.plan != nil {
+		cmd.AddCommand(s.plan())
+	}
+	if s.run != nil {
+		cmd.AddCommand(s.run())
+	}
+	cmd.AddCommand(
+		a.turnCommand("pause", "Stop its schedule until resume", s.schedule.ID, Sweeps.PauseSchedule),
+		a.turnCommand("resume", "Let its schedule go on", s.schedule.ID, Sweeps.ResumeSchedule),
+		a.statusCommand(s.schedule.ID),
+	)
+	return cmd
+}
+
+func (a *app) turnCommand(
+	use, short, schedule string, turn func(Sweeps, context.Context, string, string) error,
+) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error {
+				ctx, cancel := context.WithTimeout(ctx, callTimeout)
+				defer cancel()
+				if err := turn(f, ctx, schedule, reason); err != nil {
+					return fmt.Errorf("%s %s: %w", use, schedule, err)
+				}
+				return a.print(fmt.Sprintf("%s: %sd\n", schedule, use))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "starter "+use, "why, for the schedule's note")
+	return cmd
+}
+
+func (a *app) statusCommand(schedule string) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say when it last ran well and when it runs next", Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error {
+				ctx, cancel := context.WithTimeout(ctx, callTimeout)
+				defer cancel()
+				state, err := f.ScheduleState(ctx, schedule)
+				if err != nil {
+					return fmt.Errorf("schedule %s: %w", schedule, err)
+				}
+				return a.printState(state)
+			})
+		},
+	}
+}
+
+func (a *app) printState(s fleet.ScheduleState) error {
+	switch a.output {
+	case outputJSON:
+		return a.printJSON(s)
+	case outputYAML:
+		return a.printYAMLOf(s)
+	}
+	var b strings.Builder
+	paused := ""
+	if s.Paused {
+		paused = ", PAUSED: " + s.Note
+	}
+	fmt.Fprintf(&b, "%s: every %s%s\n", s.ID, s.Every, paused)
+	fmt.Fprintf(&b, "last success: %s\n", a.ago(s.LastSuccess))
+	fmt.Fprintf(&b, "last run:     %s\n", a.ago(s.LastRun))
+	if !s.NextRun.IsZero() && !s.Paused {
+		fmt.Fprintf(&b, "next run:     in %s\n", s.NextRun.Sub(a.Now()).Round(time.Second))
+	}
+	return a.print(b.String())
+}
+
+func (a *app) ago(at time.Time) string {
+	if at.IsZero() {
+		return "none that Temporal keeps"
+	}
+	return a.Now().Sub(at).Round(time.Second).String() + " ago"
+}
