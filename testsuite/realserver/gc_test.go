@@ -126,7 +126,7 @@ func TestTheOwnersOfInstances(t *testing.T) {
 		"it left the instance behind": {
 			func(g *gcLab) {
 				g.update("delete", map[string]any{"reason": "test", "skipCleanup": true})
-				require.NoError(g.t, g.WaitGone(g.t.Context(), "default", g.name))
+				require.ErrorContains(g.t, g.WaitGone(g.t.Context(), "default", g.name), "left")
 			}, activities.WhyOwnerClosed, 0,
 		},
 		"it was terminated and is there again": {
