@@ -65,6 +65,13 @@ const (
 	ReasonNotProbed      = "NotProbed"
 )
 
+// The reasons of OpenProxy, besides Inconclusive and NoTarget.
+const (
+	ReasonOpenProxy      = "OpenProxy"
+	ReasonClosed         = "Closed"
+	ReasonNoSecondProber = "NoSecondProber"
+)
+
 // Condition returns the condition of a type, and whether there is one.
 func (s ProxyStatus) Condition(kind string) (Condition, bool) {
 	for _, c := range s.Conditions {
