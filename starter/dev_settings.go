@@ -22,6 +22,7 @@ const (
 	defaultMetricsPort  = 9464
 	defaultTemporalPort = 7233
 	defaultUIPort       = 8233
+	defaultEchoPort     = 8443
 )
 
 // devSettings are what the variables say about a run on this machine.
@@ -32,6 +33,7 @@ type devSettings struct {
 	metrics  devPort
 	temporal devPort
 	ui       devPort
+	echo     devPort
 }
 
 // devPort is a port on loopback, what it is for and the variable that moves it.
@@ -50,6 +52,7 @@ func devSettingsFrom(getenv func(string) string) (devSettings, error) {
 		metrics:  devPort{config.EnvMetricsPort, "metrics", defaultMetricsPort},
 		temporal: devPort{config.EnvTemporalPort, "Temporal", defaultTemporalPort},
 		ui:       devPort{config.EnvUIPort, "the Web UI", defaultUIPort},
+		echo:     devPort{config.EnvEchoPort, "the echo target of probes", defaultEchoPort},
 	}
 	var faults []error
 	for _, p := range s.ports() {
@@ -72,7 +75,7 @@ func devSettingsFrom(getenv func(string) string) (devSettings, error) {
 }
 
 func (s *devSettings) ports() []*devPort {
-	return []*devPort{&s.api, &s.metrics, &s.temporal, &s.ui}
+	return []*devPort{&s.api, &s.metrics, &s.temporal, &s.ui, &s.echo}
 }
 
 func (s *devSettings) checkDistinct() error {

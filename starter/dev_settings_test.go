@@ -33,7 +33,7 @@ func TestDevSettingsHaveDefaults(t *testing.T) {
 	for _, p := range s.ports() {
 		addresses = append(addresses, p.address())
 	}
-	require.Equal(t, []string{"127.0.0.1:8080", "127.0.0.1:9464", "127.0.0.1:7233", "127.0.0.1:8233"}, addresses)
+	require.Equal(t, []string{"127.0.0.1:8080", "127.0.0.1:9464", "127.0.0.1:7233", "127.0.0.1:8233", "127.0.0.1:8443"}, addresses)
 	require.Equal(t, "bin/starter", s.starterCall())
 }
 
@@ -41,11 +41,12 @@ func TestDevSettingsComeFromVariables(t *testing.T) {
 	t.Parallel()
 	s, err := devSettingsFrom(from(map[string]string{
 		"EGRESSFLEET_DEV_DIR": "/x/dev", "EGRESSFLEET_API_PORT": "1", "EGRESSFLEET_METRICS_PORT": "2",
-		"EGRESSFLEET_TEMPORAL_PORT": "3", "EGRESSFLEET_UI_PORT": "4",
+		"EGRESSFLEET_TEMPORAL_PORT": "3", "EGRESSFLEET_UI_PORT": "4", "EGRESSFLEET_ECHO_PORT": "5",
 	}))
 	require.NoError(t, err)
 	require.Equal(t, "/x/dev", s.dir)
-	require.Equal(t, []int{1, 2, 3, 4}, []int{s.api.port, s.metrics.port, s.temporal.port, s.ui.port})
+	require.Equal(t, []int{1, 2, 3, 4, 5},
+		[]int{s.api.port, s.metrics.port, s.temporal.port, s.ui.port, s.echo.port})
 	require.Equal(t, "bin/starter --temporal-address 127.0.0.1:3", s.starterCall())
 }
 
@@ -152,7 +153,7 @@ func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {
 	t.Parallel()
 	home := &devHome{dir: filepath.Join(t.TempDir(), "a: dir # odd")}
 	require.NoError(t, os.Mkdir(home.dir, 0o700))
-	s, err := devSettingsFrom(from(map[string]string{"EGRESSFLEET_API_PORT": "1", "EGRESSFLEET_METRICS_PORT": "2"}))
+	s, err := devSettingsFrom(from(map[string]string{"EGRESSFLEET_API_PORT": "1", "EGRESSFLEET_METRICS_PORT": "2", "EGRESSFLEET_ECHO_PORT": "3"}))
 	require.NoError(t, err)
 	require.NoError(t, s.writeConfig(home))
 
@@ -160,8 +161,8 @@ func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "dev", cfg.Installation)
 	require.Equal(t, "api,worker", cfg.RoleNames())
-	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:7233"},
-		[]string{cfg.API.Address(), cfg.Metrics.Address(), cfg.Temporal.Address()})
+	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:7233", "127.0.0.1:3"},
+		[]string{cfg.API.Address(), cfg.Metrics.Address(), cfg.Temporal.Address(), cfg.Echo.Listen().Address()})
 	require.Equal(t, []string{"local"}, providerNames(t, cfg.ProvidersFile))
 }
 

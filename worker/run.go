@@ -17,6 +17,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
 	"github.com/egressfleet/egressfleet/providers/registry"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -35,7 +36,7 @@ type Options struct {
 
 // Addresses are where a process really listens, host:port; empty for a role that it
 // does not play.
-type Addresses struct{ API, Metrics string }
+type Addresses struct{ API, Metrics, Echo string }
 
 // Run plays the configured roles until ctx ends, which is no error, or until a part
 // fails for good. Then it stops in the reverse order of its start: the API takes no
@@ -83,6 +84,7 @@ type process struct {
 	providers *registry.Live // nil where the process was told of no file
 	releaser  *releaser
 	api       net.Listener
+	echo      *echo.Server  // what probes of this machine's proxies ask for; nil without the role api
 	awaited   *awaitedFleet // what the API asks
 	addresses Addresses
 }
@@ -99,7 +101,7 @@ func (p *process) steps() []func(context.Context) error {
 			steps = append(steps, more...)
 		}
 	}
-	add(config.RoleAPI, p.listenAPI)
+	add(config.RoleAPI, p.listenAPI, p.listenEcho)
 	steps = append(steps, p.loadProviders)
 	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)
@@ -197,7 +199,8 @@ func (p *process) announce() {
 	p.log.Info("egressfleet is up", slog.String("version", telemetry.Version()),
 		slog.String("installation", p.cfg.Installation), slog.String("roles", p.cfg.RoleNames()),
 		slog.Any("providers", names), slog.String("api", p.addresses.API),
-		slog.String("metrics", p.addresses.Metrics), slog.Int("pid", os.Getpid()))
+		slog.String("metrics", p.addresses.Metrics), slog.String("echo", p.addresses.Echo),
+		slog.Int("pid", os.Getpid()))
 	if p.opts.Up != nil {
 		p.opts.Up(p.addresses)
 	}

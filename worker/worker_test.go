@@ -20,7 +20,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/egressfleet/egressfleet/activities/probe"
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/internal/echo"
 	worker "github.com/egressfleet/egressfleet/worker"
 )
 
@@ -184,6 +186,7 @@ func TestAPortInUseIsNamedWithItsVariable(t *testing.T) {
 	for variable, take := range map[string]func(*config.Config){
 		"EGRESSFLEET_API_PORT":     func(c *config.Config) { c.API.Port = port },
 		"EGRESSFLEET_METRICS_PORT": func(c *config.Config) { c.Metrics.Port = port },
+		"EGRESSFLEET_ECHO_PORT":    func(c *config.Config) { c.Echo.Port = port },
 	} {
 		t.Run(variable, func(t *testing.T) {
 			t.Parallel()
@@ -196,6 +199,40 @@ func TestAPortInUseIsNamedWithItsVariable(t *testing.T) {
 			require.ErrorContains(t, err, "is in use on 127.0.0.1: stop what uses it, or set "+variable+" to another port")
 		})
 	}
+}
+
+func TestTheRoleAPIServesATargetForProbes(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	up, done := make(chan worker.Addresses, 1), make(chan error, 1)
+	cfg := settings(serve(t, &temporal{}))
+	cfg.Echo.Certificate = filepath.Join(t.TempDir(), "echo.pem")
+	go func() {
+		done <- worker.Run(ctx, cfg, worker.Options{
+			Log: new(log), Environment: quiet(), Up: func(a worker.Addresses) { up <- a },
+		})
+	}()
+	target, err := probe.ParseTarget((<-up).Echo)
+	require.NoError(t, err)
+	control := new(probe.Prober).Control(t.Context(), target)
+	require.False(t, control.Reached, "nobody trusts it who does not know it")
+	target.Roots, err = echo.ReadRoots(cfg.Echo.Certificate) // as a worker in another process does
+	require.NoError(t, err)
+	control = new(probe.Prober).Control(t.Context(), target)
+	require.True(t, control.Reached, control.Text)
+	cancel()
+	require.NoError(t, <-done)
+	control = new(probe.Prober).Control(t.Context(), target)
+	require.False(t, control.Reached, "it ends with the process")
+}
+
+func TestAnEchoCertificateThatCannotBeWrittenIsNamed(t *testing.T) {
+	t.Parallel()
+	cfg := settings(free(t))
+	cfg.Echo.Certificate = "/nowhere/echo.pem"
+	err := worker.Run(t.Context(), cfg, worker.Options{Log: new(log), Environment: quiet()})
+	require.ErrorContains(t, err, "echo.certificate (EGRESSFLEET_ECHO_CERTIFICATE)")
+	require.ErrorContains(t, err, "/nowhere")
 }
 
 func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {

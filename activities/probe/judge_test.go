@@ -13,7 +13,7 @@ var (
 	passed       = probe.Verdict{Reason: v1.ReasonHealthy}
 	failed       = probe.Verdict{Reason: v1.ReasonNoEgress, Cause: probe.CauseTunnelClosed}
 	refused      = probe.Verdict{Reason: v1.ReasonRefused, Cause: probe.CauseDenied}
-	inconclusive = probe.Verdict{Reason: v1.ReasonInconclusive, Cause: probe.CauseOurs}
+	doubt = probe.Verdict{Reason: v1.ReasonInconclusive, Cause: probe.CauseOurs}
 	noTarget     = probe.Verdict{Reason: v1.ReasonNoTarget, Cause: probe.CauseNoTarget}
 )
 
@@ -41,10 +41,10 @@ func TestJudge(t *testing.T) {
 		"a pass and a failure do not":                    {ill, seen{passed, failed}, ill, false, failed},
 		"a new one that passes is healthy at once":       {unknown, seen{passed}, healthy, false, passed},
 		"a new one that fails is unhealthy at once":      {unknown, seen{failed}, ill, false, failed},
-		"an inconclusive try changes nothing":            {healthy, seen{inconclusive}, healthy, false, inconclusive},
-		"nor after two failures":                         {healthy, seen{failed, failed, inconclusive}, healthy, false, inconclusive},
-		"nor after a pass of an unhealthy one":           {ill, seen{passed, inconclusive}, ill, false, inconclusive},
-		"nor of a new one":                               {unknown, seen{inconclusive}, unknown, false, inconclusive},
+		"an inconclusive try changes nothing":            {healthy, seen{doubt}, healthy, false, doubt},
+		"nor after two failures":                         {healthy, seen{failed, failed, doubt}, healthy, false, doubt},
+		"nor after a pass of an unhealthy one":           {ill, seen{passed, doubt}, ill, false, doubt},
+		"nor of a new one":                               {unknown, seen{doubt}, unknown, false, doubt},
 		"no target changes nothing":                      {healthy, seen{noTarget}, healthy, false, noTarget},
 		"no target makes no unhealthy one healthy":       {ill, seen{noTarget}, ill, false, noTarget},
 	} {
@@ -97,7 +97,7 @@ func TestATallyCountsWhatProxiesAreCalled(t *testing.T) {
 	var a, b probe.Tally
 	a.Add(probe.Ruling{Health: probe.HealthHealthy, Verdict: passed})
 	a.Add(probe.Ruling{Health: probe.HealthUnhealthy, Verdict: failed})
-	a.Add(probe.Ruling{Health: probe.HealthHealthy, Verdict: inconclusive})
+	a.Add(probe.Ruling{Health: probe.HealthHealthy, Verdict: doubt})
 	b.Add(probe.Ruling{Health: probe.HealthUnhealthy, Verdict: noTarget})
 	b.Add(probe.Ruling{Health: probe.HealthUnhealthy, Verdict: refused})
 	require.Equal(t, probe.Tally{Passed: 1, Failed: 2, Undecided: 2}, a.Plus(b))

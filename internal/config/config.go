@@ -31,6 +31,7 @@ type Config struct {
 	Temporal     Temporal
 	API          Listen
 	Metrics      Listen
+	Echo         Echo
 	// ProvidersFile lists the providers; set whenever RoleWorker is played.
 	ProvidersFile string
 	SecretsDir    string // one directory a secret, one file a key; may be empty
@@ -92,6 +93,17 @@ type Listen struct {
 
 // Address returns host:port, an IPv6 host in brackets.
 func (l Listen) Address() string { return net.JoinHostPort(l.Host, strconv.Itoa(l.Port)) }
+
+// Echo is the TLS target that the role api serves for probes of local proxies. It asks
+// for no token, so it is on loopback only.
+type Echo struct {
+	Port int // 0 takes any free one
+	// Certificate is the file by which a worker in another process knows it; may be empty.
+	Certificate string
+}
+
+// Listen returns where it is served.
+func (e Echo) Listen() Listen { return Listen{Host: "127.0.0.1", Port: e.Port} }
 
 // Log says what is logged, and in which form.
 type Log struct {

@@ -36,6 +36,7 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 		Temporal:                config.Temporal{Host: "127.0.0.1", Port: 7233, Namespace: "default"},
 		API:                     config.Listen{Host: "127.0.0.1", Port: 8080},
 		Metrics:                 config.Listen{Host: "127.0.0.1", Port: 9464},
+		Echo:                    config.Echo{Port: 8443},
 		Log:                     config.Log{Format: "text"},
 		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: time.Hour,
 	}, got)
@@ -54,6 +55,7 @@ stickyCacheSize: 8
 steadyPoll: 90s
 api: {host: "::1", port: 1}
 metrics: {port: 2}
+echo: {port: 4, certificate: /run/echo.pem}
 temporal: {host: temporal.example, port: 3, namespace: crawl}
 log: {level: debug-4, format: json}
 codec:
@@ -72,7 +74,8 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		SecretsDir: "/run/secrets",
 		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
 		API:        config.Listen{Host: "::1", Port: 1}, Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
-		Log: config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		Echo: config.Echo{Port: 4, Certificate: "/run/echo.pem"},
+		Log:  config.Log{Level: slog.LevelDebug - 4, Format: "json"},
 		Codec: config.Codec{
 			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
@@ -80,6 +83,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
 	}, got)
 	require.Equal(t, "[::1]:1", got.API.Address())
+	require.Equal(t, "127.0.0.1:4", got.Echo.Listen().Address(), "on loopback, always")
 }
 
 func TestAVariableBeatsTheFileAndAFlagBeatsBoth(t *testing.T) {
@@ -260,6 +264,7 @@ func TestVariablesThatAreNotSettingsOnlyWarn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, got.API.Port, "a link to a Service is not a port")
 	require.Equal(t, "/run/other", got.Codec.Keys)
+	require.Equal(t, 8443, got.Echo.Port)
 	require.Equal(t, []string{
 		"EGRESSFLEET_API_PORT looks like a link to a Kubernetes Service and has no effect",
 		"EGRESSFLEET_API_SERVICE_HOST is no setting and has no effect",

@@ -11,12 +11,13 @@ const EnvPrefix = "EGRESSFLEET_"
 // The variables that a person meets outside a worker's settings, or in an error
 // about a port.
 const (
-	EnvAPIPort      = EnvPrefix + "API_PORT"
-	EnvMetricsPort  = EnvPrefix + "METRICS_PORT"
-	EnvTemporalPort = EnvPrefix + "TEMPORAL_PORT"
-	EnvUIPort       = EnvPrefix + "UI_PORT"
-	EnvEchoPort     = EnvPrefix + "ECHO_PORT"
-	EnvDevDir       = EnvPrefix + "DEV_DIR"
+	EnvAPIPort         = EnvPrefix + "API_PORT"
+	EnvMetricsPort     = EnvPrefix + "METRICS_PORT"
+	EnvTemporalPort    = EnvPrefix + "TEMPORAL_PORT"
+	EnvUIPort          = EnvPrefix + "UI_PORT"
+	EnvEchoPort        = EnvPrefix + "ECHO_PORT"
+	EnvEchoCertificate = EnvPrefix + "ECHO_CERTIFICATE"
+	EnvDevDir          = EnvPrefix + "DEV_DIR"
 	// The starter encrypts as the worker does.
 	EnvCodecKeys    = EnvPrefix + "CODEC_KEYS"
 	EnvCodecCurrent = EnvPrefix + "CODEC_CURRENT"
@@ -69,6 +70,16 @@ func addressSettings() []setting {
 		{
 			"api.port", "api-port", "8080", "port that the API listens on; 0 takes a free one",
 			func(c *Config, v string) error { return setPort(&c.API.Port, v) },
+		},
+		{
+			"echo.certificate", "echo-certificate", "", "file for the certificate of the echo target: the role api writes it, " +
+				"and the role worker reads it where it is another process; empty where they are one",
+			func(c *Config, v string) error { c.Echo.Certificate = v; return nil },
+		},
+		{
+			"echo.port", "echo-port", "8443", "port on loopback of the echo target, which probes of local proxies ask for; " +
+				"0 takes a free one",
+			func(c *Config, v string) error { return setPort(&c.Echo.Port, v) },
 		},
 		{
 			"metrics.host", "metrics-host", "127.0.0.1", "address that /metrics listens on",
@@ -163,4 +174,4 @@ func codecSettings() []setting {
 }
 
 // otherVariables are ours, too, but no setting of a worker.
-func otherVariables() []string { return []string{EnvDevDir, EnvEchoPort, EnvUIPort} }
+func otherVariables() []string { return []string{EnvDevDir, EnvUIPort} }

@@ -28,7 +28,7 @@ type devRun struct {
 func devEnv(t *testing.T, dir string) []string {
 	t.Helper()
 	env := append(os.Environ(), "EGRESSFLEET_DEV_DIR="+dir)
-	for _, name := range []string{"API", "METRICS", "TEMPORAL", "UI"} {
+	for _, name := range []string{"API", "METRICS", "TEMPORAL", "UI", "ECHO"} {
 		env = append(env, "EGRESSFLEET_"+name+"_PORT="+strconv.Itoa(freePort(t)))
 	}
 	return env

@@ -94,7 +94,7 @@ func newWorldOn(t *testing.T, server *devserver.Server) *world {
 	t.Cleanup(w.killInstances)
 	w.configure("local")
 	w.write("worker.yaml", fmt.Sprintf("installation: e2e\nsteadyPoll: 1s\n"+
-		"providersFile: %s\napi:\n  port: %d\nmetrics:\n  port: %d\n",
+		"providersFile: %s\napi:\n  port: %d\nmetrics:\n  port: %d\necho:\n  port: 0\n",
 		filepath.Join(dir, "providers.yaml"), w.api, freePort(t)))
 	return w
 }
