@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race contract chaos lint verify build generate replay-record clean \
+.PHONY: help run clean-dev test test-race test-tools contract chaos lint verify build generate replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -38,6 +38,11 @@ chaos: tool-temporal ## 200 proxies while workers are killed, Temporal goes away
 	@go build -o bin/chaos ./testsuite/chaos
 	@bin/chaos
 
+test-tools: ## the prober against squid and tinyproxy as Debian ships them; needs the packages
+	@for tool in squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || \
+	{ echo "$$tool is not installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy" >&2; exit 1; }; done
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies
+
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
 	bin/workflowcheck -config tools/lint/workflowcheck.yaml ./workflows/...
@@ -61,8 +66,8 @@ clean: ## remove bin/; tools stay in the user's cache
 
 vet:
 	go vet $(PACKAGES)
-	go vet -tags=integration $(PACKAGES)
-	GOOS=darwin CGO_ENABLED=0 go vet -tags=integration $(PACKAGES)
+	go vet -tags=integration,tools $(PACKAGES)
+	GOOS=darwin CGO_ENABLED=0 go vet -tags=integration,tools $(PACKAGES)
 
 format: tool-lint
 	bin/golangci-lint fmt --diff

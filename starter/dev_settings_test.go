@@ -33,7 +33,9 @@ func TestDevSettingsHaveDefaults(t *testing.T) {
 	for _, p := range s.ports() {
 		addresses = append(addresses, p.address())
 	}
-	require.Equal(t, []string{"127.0.0.1:8080", "127.0.0.1:9464", "127.0.0.1:7233", "127.0.0.1:8233", "127.0.0.1:8443"}, addresses)
+	require.Equal(t, []string{
+		"127.0.0.1:8080", "127.0.0.1:9464", "127.0.0.1:7233", "127.0.0.1:8233", "127.0.0.1:8443",
+	}, addresses)
 	require.Equal(t, "bin/starter", s.starterCall())
 }
 
@@ -153,7 +155,9 @@ func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {
 	t.Parallel()
 	home := &devHome{dir: filepath.Join(t.TempDir(), "a: dir # odd")}
 	require.NoError(t, os.Mkdir(home.dir, 0o700))
-	s, err := devSettingsFrom(from(map[string]string{"EGRESSFLEET_API_PORT": "1", "EGRESSFLEET_METRICS_PORT": "2", "EGRESSFLEET_ECHO_PORT": "3"}))
+	s, err := devSettingsFrom(from(map[string]string{
+		"EGRESSFLEET_API_PORT": "1", "EGRESSFLEET_METRICS_PORT": "2", "EGRESSFLEET_ECHO_PORT": "3",
+	}))
 	require.NoError(t, err)
 	require.NoError(t, s.writeConfig(home))
 

@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	passed       = probe.Verdict{Reason: v1.ReasonHealthy}
-	failed       = probe.Verdict{Reason: v1.ReasonNoEgress, Cause: probe.CauseTunnelClosed}
-	refused      = probe.Verdict{Reason: v1.ReasonRefused, Cause: probe.CauseDenied}
-	doubt = probe.Verdict{Reason: v1.ReasonInconclusive, Cause: probe.CauseOurs}
-	noTarget     = probe.Verdict{Reason: v1.ReasonNoTarget, Cause: probe.CauseNoTarget}
+	passed   = probe.Verdict{Reason: v1.ReasonHealthy}
+	failed   = probe.Verdict{Reason: v1.ReasonNoEgress, Cause: probe.CauseTunnelClosed}
+	refused  = probe.Verdict{Reason: v1.ReasonRefused, Cause: probe.CauseDenied}
+	doubt    = probe.Verdict{Reason: v1.ReasonInconclusive, Cause: probe.CauseOurs}
+	noTarget = probe.Verdict{Reason: v1.ReasonNoTarget, Cause: probe.CauseNoTarget}
 )
 
 func TestJudge(t *testing.T) {
