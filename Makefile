@@ -5,8 +5,8 @@ TOOL     := go run ./tools/build
 MODULES  := . tools/temporal tools/lint tools/openapi
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
-RACY     := ./providers/... ./workflows/... ./activities/... ./testsuite/fake/... ./testsuite/providertest/... \
-	./testsuite/toy/...
+RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
+	./testsuite/providertest/... ./testsuite/toy/...
 # The longest package starts a Temporal server and real proxies.
 TIMEOUT  := 15m
 # A revision is stamped where git can tell it.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -103,15 +102,6 @@ func TestReport32AProxyThatEndsTLSIsNotHealthy(t *testing.T) {
 	}
 }
 
-func TestAProxyThatAnswersInTheTargetsPlaceIsNotHealthy(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	proxy := serve(t, answers("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
-	p := probe.Prober{Limits: generous(), Dial: x.dialer(x.address)}
-	v := p.Probe(t.Context(), x.Target, proxy)
-	require.Equal(t, v1.ReasonBadResponse, v.Reason, v.Text)
-}
-
 // Report 35: claffin/cloudproxy#62. A firewall keeps the prober out, and nobody is told
 // why the proxy is never listed.
 func TestReport35AFirewallIsNamed(t *testing.T) {
@@ -153,145 +143,4 @@ func TestReport37ATargetThatIsDownBlamesNobody(t *testing.T) {
 	p.Limits = generous()
 	v := p.Probe(t.Context(), x.Target, refusing)
 	require.Equal(t, v1.ReasonRefused, v.Reason, "what a proxy says about itself is not excused by a target")
-}
-
-func TestAnExpiredTargetBlamesNoProxy(t *testing.T) {
-	t.Parallel()
-	stranger, err := echo.New("target.example")
-	require.NoError(t, err)
-	x, y := newTarget(t), serveEcho(t, stranger)
-	p := probe.Prober{Limits: generous(), Dial: x.dialer(y.address)} // directly, it has no good certificate either
-	v := p.Probe(t.Context(), x.Target, serve(t, tunnelTo(y.address)))
-	require.Equal(t, v1.ReasonInconclusive, v.Reason, v.Text)
-}
-
-func TestNobodyListens(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	l := listener(t)
-	proxy := probe.Proxy{Address: l.Addr().String()}
-	require.NoError(t, l.Close())
-	for _, direct := range []string{x.address, ""} {
-		p := probe.Prober{Limits: generous(), Dial: x.dialer(direct)}
-		v := p.Probe(t.Context(), x.Target, proxy)
-		require.Equal(t, v1.ReasonUnreachable, v.Reason, "no target is behind it")
-		require.Contains(t, v.Text, "connection refused")
-	}
-}
-
-func TestWithoutATargetNobodyIsTouched(t *testing.T) {
-	t.Parallel()
-	p := probe.Prober{Dial: func(context.Context, string, string) (net.Conn, error) {
-		t.Error("dialled")
-		return nil, io.EOF
-	}}
-	v := p.Probe(t.Context(), probe.Target{}, probe.Proxy{Address: "192.0.2.7:3128"})
-	require.Equal(t, v1.ReasonNoTarget, v.Reason)
-	require.False(t, v.Failed())
-	require.False(t, p.Control(t.Context(), probe.Target{}).Reached)
-}
-
-func TestAFaultOfTheProberBlamesNobody(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	p := probe.Prober{Limits: generous(), Dial: func(_ context.Context, network, _ string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.EMFILE}
-	}}
-	v := p.Probe(t.Context(), x.Target, probe.Proxy{Address: "192.0.2.7:3128"})
-	require.Equal(t, v1.ReasonInconclusive, v.Reason)
-	require.Contains(t, v.Text, "too many open files")
-}
-
-func TestARoundThatEndsBlamesNobody(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	proxy := serve(t, func(conn net.Conn) {
-		readRequest(conn)
-		cancel()
-		hang(conn)
-	})
-	p := probe.Prober{Limits: generous(), Dial: x.dialer(x.address)}
-	v := p.Probe(ctx, x.Target, proxy)
-	require.Equal(t, v1.ReasonInconclusive, v.Reason)
-	require.Contains(t, v.Text, "the round ended first")
-}
-
-func TestTheWholeAttemptHasAnEndThoughEachStepIsInTime(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	proxy := serve(t, hang)
-	limits := generous()
-	limits.Total = 50 * time.Millisecond // every step would wait for patience
-	p := probe.Prober{Limits: limits, Dial: x.dialer("")}
-	v := p.Probe(t.Context(), x.Target, proxy)
-	require.Equal(t, v1.ReasonInconclusive, v.Reason, v.Text)
-	require.Less(t, v.Took, patience)
-}
-
-func TestATunnelThatCarriesNothingIsNoEgress(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	proxy := serve(t, func(conn net.Conn) {
-		readRequest(conn)
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-		hang(conn)
-	})
-	limits := generous()
-	limits.Handshake = 100 * time.Millisecond
-	p := probe.Prober{Limits: limits, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		return x.dialer(x.address)(ctx, network, address)
-	}}
-	v := p.Probe(t.Context(), x.Target, proxy)
-	require.Equal(t, probe.CauseTunnelClosed, v.Cause, v.Text)
-}
-
-func TestATargetThatOnlySpeaksTLSIsEnough(t *testing.T) {
-	t.Parallel()
-	x := newTarget(t)
-	x.Path = "/elsewhere"
-	p := probe.Prober{Limits: generous(), Dial: x.dialer(x.address)}
-	v := p.Probe(t.Context(), x.Target, serve(t, tunnelTo(x.address)))
-	require.Equal(t, v1.ReasonHealthy, v.Reason, v.Text)
-	require.Empty(t, v.EgressIP)
-	require.Contains(t, v.Text, "it answered 404")
-}
-
-func TestTargetsAreRead(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"": ":0", "target.example": "target.example:443", "target.example:8443": "target.example:8443",
-		"192.0.2.1": "192.0.2.1:443", "[2001:db8::1]:8443": "[2001:db8::1]:8443", "2001:db8::1": "[2001:db8::1]:443",
-		"[2001:db8::1]": "[2001:db8::1]:443",
-	} {
-		got, err := probe.ParseTarget(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got.Address(), text)
-		require.Equal(t, text == "", got.IsZero())
-	}
-	for text, want := range map[string]string{
-		"https://target.example": "whole number", "a b": "host",
-		"target.example:http": `port "http"`, "target.example:0": `port "0"`,
-		"target.example:70000": `port "70000"`, "x\r\nHost: y:443": "host", "[fe80::1%eth0]:443": "zone", ":443": "host",
-		strings.Repeat("a", 300): "host",
-	} {
-		_, err := probe.ParseTarget(text)
-		require.ErrorContains(t, err, want, text)
-	}
-}
-
-func TestATargetThatWouldEndTheRequestLineIsNotSent(t *testing.T) {
-	t.Parallel()
-	p := probe.Prober{Dial: func(context.Context, string, string) (net.Conn, error) {
-		t.Error("dialled")
-		return nil, io.EOF
-	}}
-	for _, bad := range []probe.Target{
-		{Host: "x\r\nA: b", Port: 443},
-		{Host: "x", Port: 443, Path: "/ HTTP/1.1\r\nA: b"},
-		{Host: "x"},
-		{Host: "x", Port: 443, Path: "a"},
-	} {
-		require.Equal(t, v1.ReasonInconclusive, p.Probe(t.Context(), bad, probe.Proxy{Address: "192.0.2.7:1"}).Reason)
-	}
 }
