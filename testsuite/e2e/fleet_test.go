@@ -34,6 +34,9 @@ func TestAProxyComesAliveIsFoundCarriesTrafficAndLeavesNothing(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		require.Contains(t, fetch(t, endpoint, site(t, secure)), "hello "+p.Status.EgressIP+":", "its egress is its own")
 	}
+	verdict := w.probe(p)
+	require.Equal(t, v1.ReasonHealthy, verdict.Reason, verdict.Text)
+	require.Equal(t, p.Status.EgressIP, verdict.EgressIP, "as a probe sees it, too")
 
 	for _, pids := range w.processes() {
 		require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))

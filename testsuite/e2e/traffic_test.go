@@ -5,13 +5,19 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/activities/probe"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/internal/echo"
 )
 
 // site is a target on loopback that says whom it sees.
@@ -38,6 +44,16 @@ func fetch(t *testing.T, proxy string, s *httptest.Server) string {
 		roots.AddCert(cert)
 	}
 	return get(t, proxy, s.URL, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+}
+
+// probe tries a proxy as a health round does, from another process than the target's.
+func (w *world) probe(p v1.Proxy) probe.Verdict {
+	w.t.Helper()
+	roots, err := echo.ReadRoots(w.certificate())
+	require.NoError(w.t, err)
+	target := probe.Target{Host: "127.0.0.1", Port: w.echo, Roots: roots}
+	proxy := probe.Proxy{Address: net.JoinHostPort(p.Status.IP, strconv.Itoa(p.Spec.Port))}
+	return new(probe.Prober).Probe(w.t.Context(), target, proxy)
 }
 
 // fetchURL gets a page without TLS through a proxy.

@@ -75,6 +75,7 @@ type world struct {
 	dir       string // of this world's files
 	instances string
 	api       int
+	echo      int // port of the target for probes
 	worker    *exec.Cmd
 	log       *bytes.Buffer
 }
@@ -90,12 +91,12 @@ func newWorldOn(t *testing.T, server *devserver.Server) *world {
 	t.Helper()
 	t.Cleanup(func() { _ = server.Stop() })
 	dir := t.TempDir()
-	w := &world{t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t)}
+	w := &world{t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t), echo: freePort(t)}
 	t.Cleanup(w.killInstances)
 	w.configure("local")
 	w.write("worker.yaml", fmt.Sprintf("installation: e2e\nsteadyPoll: 1s\n"+
-		"providersFile: %s\napi:\n  port: %d\nmetrics:\n  port: %d\necho:\n  port: 0\n",
-		filepath.Join(dir, "providers.yaml"), w.api, freePort(t)))
+		"providersFile: %s\napi:\n  port: %d\nmetrics:\n  port: %d\necho:\n  port: %d\n  certificate: %s\n",
+		filepath.Join(dir, "providers.yaml"), w.api, freePort(t), w.echo, w.certificate()))
 	return w
 }
 
@@ -115,6 +116,9 @@ func (w *world) providers() (list v1.ProviderList) {
 	}
 	return list
 }
+
+// certificate is the file by which a prober knows the echo target.
+func (w *world) certificate() string { return filepath.Join(w.dir, "echo.pem") }
 
 func (w *world) write(name, content string) {
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600))
