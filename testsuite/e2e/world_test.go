@@ -91,7 +91,9 @@ func newWorldOn(t *testing.T, server *devserver.Server) *world {
 	t.Helper()
 	t.Cleanup(func() { _ = server.Stop() })
 	dir := t.TempDir()
-	w := &world{t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t), echo: freePort(t)}
+	w := &world{
+		t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t), echo: freePort(t),
+	}
 	t.Cleanup(w.killInstances)
 	w.configure("local")
 	w.write("worker.yaml", fmt.Sprintf("installation: e2e\nsteadyPoll: 1s\n"+
