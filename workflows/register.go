@@ -8,6 +8,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/gc"
+	"github.com/egressfleet/egressfleet/workflows/health"
 	"github.com/egressfleet/egressfleet/workflows/installation"
 	"github.com/egressfleet/egressfleet/workflows/providercheck"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
@@ -18,6 +19,7 @@ func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
 	w.RegisterWorkflowWithOptions(proxy.Workflow{Timing: timing}.Run, workflow.RegisterOptions{Name: proxy.WorkflowType})
 	w.RegisterWorkflowWithOptions(drift.Run, workflow.RegisterOptions{Name: drift.WorkflowType})
 	w.RegisterWorkflowWithOptions(providercheck.Run, workflow.RegisterOptions{Name: providercheck.WorkflowType})
+	w.RegisterWorkflowWithOptions(health.Run, workflow.RegisterOptions{Name: health.WorkflowType})
 	w.RegisterWorkflowWithOptions(gc.Run, workflow.RegisterOptions{Name: gc.WorkflowType})
 	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/gc"
+	"github.com/egressfleet/egressfleet/workflows/health"
 	"github.com/egressfleet/egressfleet/workflows/providercheck"
 )
 
@@ -199,4 +200,12 @@ func (c *Client) LastResult(ctx context.Context, schedule string, result any) (t
 	}
 	run := c.temporal.GetWorkflow(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 	return info.GetCloseTime().AsTime(), translate(run.Get(ctx, result))
+}
+
+// HealthRound is the schedule that probes every running proxy.
+func HealthRound() Schedule {
+	return Schedule{
+		ID: health.Schedule, Workflow: health.WorkflowType, Every: health.Interval, Within: health.Within,
+		Summary: "probe every running proxy",
+	}
 }

@@ -32,7 +32,7 @@ func (s State) deadline() deadline {
 		return s.within(deadlineDelete, s.Began, limits.Delete.Or(defaultDelete))
 	case s.RanAt.IsZero():
 		return s.within(deadlineProvisioning, s.Began, limits.Provisioning.Or(defaultProvisioning))
-	case !s.EverHealthy && !s.Spec.HealthCheck.Disabled:
+	case !s.EverHealthy && !s.Undecided && !s.Spec.HealthCheck.Disabled:
 		return s.within(deadlineFirstHealthy, s.RanAt, limits.FirstHealthy.Or(defaultFirstHealthy))
 	default:
 		return deadline{}

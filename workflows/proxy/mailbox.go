@@ -12,6 +12,12 @@ type HealthReport struct {
 	Reason   string `json:"reason"` // a verdict
 	Message  string `json:"message,omitempty"`
 	EgressIP string `json:"egressIP,omitempty"` // as the target saw it
+	// IP is the address that was probed, where the sender says so: a verdict about the
+	// instance before is none about this one.
+	IP string `json:"ip,omitempty"`
+	// Undecided says that nothing speaks for or against the proxy. It only gives a reason
+	// why nothing is known.
+	Undecided bool `json:"undecided,omitempty"`
 }
 
 // Hint is signalled by whoever noticed something; the entity looks for itself.
@@ -75,17 +81,23 @@ func (e *entity) onDelete(in DeleteInput) {
 // instance that is no longer there is dropped.
 func (e *entity) onHealth(r HealthReport) {
 	s := &e.state.Status
-	if s.ProviderID == "" {
+	if s.ProviderID == "" || r.IP != "" && r.IP != s.IP || r.Undecided && s.Healthy != nil {
 		return
 	}
 	r.Reason, r.Message, r.EgressIP = brief(r.Reason, wordKept), brief(r.Message, textKept), brief(r.EgressIP, wordKept)
 	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
-	if r.Healthy {
+	switch {
+	case r.Healthy:
 		c.Status = v1.ConditionTrue
+	case r.Undecided:
+		c.Status = v1.ConditionUnknown
 	}
 	was, _ := s.Condition(v1.ConditionHealthy)
 	s.SetCondition(workflow.Now(e.mail.ctx), c)
-	s.Healthy, e.dirty = &r.Healthy, true
+	e.dirty, e.state.Undecided = true, r.Undecided
+	if !r.Undecided {
+		s.Healthy = &r.Healthy
+	}
 	e.state.EverHealthy = e.state.EverHealthy || r.Healthy
 	if r.EgressIP != "" {
 		s.EgressIP = r.EgressIP

@@ -97,7 +97,7 @@ func (s *State) conclude(now time.Time, p plan, f *failure) {
 // concludeHealth leaves the last verdict as it is, and says that a deadline has passed.
 func (s *State) concludeHealth(now time.Time) {
 	c, judged := s.Status.Condition(v1.ConditionHealthy)
-	if !judged || s.Status.Healthy == nil {
+	if !judged || s.Status.Healthy == nil && !s.Undecided {
 		c = v1.Condition{
 			Type: v1.ConditionHealthy, Status: v1.ConditionUnknown, Reason: v1.ReasonNotProbed,
 			Message: "no probe has looked at this instance yet",

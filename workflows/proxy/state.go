@@ -61,6 +61,7 @@ type State struct {
 
 	HoldUntil   time.Time `json:"holdUntil,omitzero"`    // when a hold ends by itself
 	EverHealthy bool      `json:"everHealthy,omitempty"` // what that Create made passed a probe
+	Undecided   bool      `json:"undecided,omitempty"`   // probes say nothing about it, and why
 	Overdue     string    `json:"overdue,omitempty"`     // the deadline that was passed and told
 
 	Handled    []string   `json:"handled,omitempty"` // update IDs that had their effect
@@ -173,7 +174,7 @@ func (s *State) beginCreate(now time.Time) {
 // forget drops what is known not to be there.
 func (s *State) forget() {
 	s.Status.ProviderID, s.Known = "", activities.Known{}
-	s.Status.InstanceCreatedAt, s.Status.Healthy = time.Time{}, nil
+	s.Status.InstanceCreatedAt, s.Status.Healthy, s.Undecided = time.Time{}, nil, false
 	s.Creating, s.Removing, s.Misses, s.AskedAt = false, false, 0, time.Time{}
 	s.MissedAt = time.Time{}
 }
