@@ -57,15 +57,18 @@ type HealthReport struct {
 	EgressIP  string
 }
 
+// Tally counts what a round made of a provider's proxies.
+type Tally = probe.Tally
+
 // BatchReport is what one batch came to.
 type BatchReport struct {
-	Probed    int                    `json:"probed"`
-	Tallies   map[string]probe.Tally `json:"tallies,omitempty"` // by provider
-	Reasons   map[string]int         `json:"reasons,omitempty"`
-	Changed   []Change               `json:"changed,omitempty"`
-	Failing   []Failing              `json:"failing,omitempty"` // and to be replaced, if all is well with the rest
-	Unlisted  int                    `json:"unlisted,omitempty"`
-	Untold    int                    `json:"untold,omitempty"` // changes that could not be told; the next round does
+	Probed   int              `json:"probed"`
+	Tallies  map[string]Tally `json:"tallies,omitempty"` // by provider
+	Reasons  map[string]int   `json:"reasons,omitempty"`
+	Changed  []Change         `json:"changed,omitempty"`
+	Failing  []Failing        `json:"failing,omitempty"` // and to be replaced, if all is well with the rest
+	Unlisted int              `json:"unlisted,omitempty"`
+	Untold   int              `json:"untold,omitempty"` // changes that could not be told; the next round does
 }
 
 // Change is a proxy whose verdict is another one than before.
@@ -99,7 +102,7 @@ func (h *Health) ProbeBatch(ctx context.Context, begins []byte) (BatchReport, er
 	}
 	ctx, cancel := withinAttempt(ctx)
 	defer cancel()
-	report := BatchReport{Tallies: map[string]probe.Tally{}, Reasons: map[string]int{}}
+	report := BatchReport{Tallies: map[string]Tally{}, Reasons: map[string]int{}}
 	proxies, jobs, faults := h.jobs(page)
 	rulings := h.Prober.Batch(ctx, jobs, func(done, total int) {
 		activity.RecordHeartbeat(ctx, fmt.Sprintf("%d of %d", done, total))
@@ -286,8 +289,8 @@ func (h *Health) NoteHealth(_ context.Context, providers []ProviderHealthNote) e
 
 // ProviderHealthNote is a provider's part of a round.
 type ProviderHealthNote struct {
-	Provider string      `json:"provider"`
-	Tally    probe.Tally `json:"tally"`
-	Breaker  bool        `json:"breaker"`
-	Replaced int         `json:"replaced,omitempty"`
+	Provider string `json:"provider"`
+	Tally    Tally  `json:"tally"`
+	Breaker  bool   `json:"breaker"`
+	Replaced int    `json:"replaced,omitempty"`
 }

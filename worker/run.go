@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"github.com/egressfleet/egressfleet/activities/probe"
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/echo"
@@ -81,6 +82,7 @@ type process struct {
 	temporal  client.Client
 	fleet     *fleet.Client
 	keys      *codec.Ring
+	target    probe.Target   // what proxies of other machines are asked for
 	providers *registry.Live // nil where the process was told of no file
 	releaser  *releaser
 	api       net.Listener
@@ -102,6 +104,7 @@ func (p *process) steps() []func(context.Context) error {
 		}
 	}
 	add(config.RoleAPI, p.listenAPI, p.listenEcho)
+	add(config.RoleWorker, p.readTarget)
 	steps = append(steps, p.loadProviders)
 	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)

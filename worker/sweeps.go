@@ -11,7 +11,7 @@ import (
 
 // schedules are the workflows that run by themselves.
 func schedules() []fleet.Schedule {
-	return []fleet.Schedule{fleet.OrphanGC(), fleet.DriftSweep(), fleet.ProviderCheck()}
+	return []fleet.Schedule{fleet.OrphanGC(), fleet.DriftSweep(), fleet.ProviderCheck(), fleet.HealthRound()}
 }
 
 // sweeps are the hands of the scheduled workflows.
@@ -19,6 +19,7 @@ func (p *process) sweeps(instances *activities.Instances) []any {
 	metrics := activities.NewSweepMetrics(p.registry)
 	return []any{
 		&activities.Orphans{Instances: instances, Names: p.providers.Names, Owners: owners{p.fleet}, Metrics: metrics},
+		p.prober(instances),
 		&activities.Checks{
 			Lookup: p.providers.Lookup, Names: p.providers.Names, Metrics: activities.NewCheckMetrics(p.registry),
 		},

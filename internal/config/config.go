@@ -32,6 +32,7 @@ type Config struct {
 	API          Listen
 	Metrics      Listen
 	Echo         Echo
+	Health       Health
 	// ProvidersFile lists the providers; set whenever RoleWorker is played.
 	ProvidersFile string
 	SecretsDir    string // one directory a secret, one file a key; may be empty
@@ -58,6 +59,13 @@ type Temporal struct {
 
 // Address returns host:port, an IPv6 host in brackets.
 func (t Temporal) Address() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
+
+// Health says what proxies are asked for.
+type Health struct {
+	// Target is host or host:port, for the proxies of every provider but local; empty:
+	// nobody's site is asked.
+	Target string
+}
 
 // Codec says how payloads are encrypted, and who may have them decrypted.
 type Codec struct {

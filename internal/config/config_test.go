@@ -56,6 +56,7 @@ steadyPoll: 90s
 api: {host: "::1", port: 1}
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
+health: {target: "probe.example:8443"}
 temporal: {host: temporal.example, port: 3, namespace: crawl}
 log: {level: debug-4, format: json}
 codec:
@@ -74,8 +75,9 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		SecretsDir: "/run/secrets",
 		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
 		API:        config.Listen{Host: "::1", Port: 1}, Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
-		Echo: config.Echo{Port: 4, Certificate: "/run/echo.pem"},
-		Log:  config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		Echo:   config.Echo{Port: 4, Certificate: "/run/echo.pem"},
+		Health: config.Health{Target: "probe.example:8443"},
+		Log:    config.Log{Level: slog.LevelDebug - 4, Format: "json"},
 		Codec: config.Codec{
 			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},

@@ -125,6 +125,11 @@ func processSettings() []setting {
 			func(c *Config, v string) error { return setCount(&c.MaxConcurrentActivities, v) },
 		},
 		{
+			"health.target", "health-target", "", "host or host:port that proxies are asked for by probes, those of this " +
+				"machine excepted; nobody is asked where it is not set",
+			func(c *Config, v string) error { c.Health.Target = v; return nil },
+		},
+		{
 			"providersFile", "providers-file", "", "file that lists the providers, and is followed; " +
 				"required for the role worker, and shown by the role api",
 			func(c *Config, v string) error { c.ProvidersFile = v; return nil },

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
-	"github.com/egressfleet/egressfleet/activities/probe"
 )
 
 // Names on the wire.
@@ -55,9 +54,9 @@ type Result struct {
 
 // Provider is the part of a round that is about one provider.
 type Provider struct {
-	Name    string      `json:"name"`
-	Tally   probe.Tally `json:"tally"`
-	Breaker bool        `json:"breaker,omitempty"` // open: nothing is replaced
+	Name    string           `json:"name"`
+	Tally   activities.Tally `json:"tally"`
+	Breaker bool             `json:"breaker,omitempty"` // open: nothing is replaced
 	// Failing are the proxies whose spec asks for another instance by now.
 	Failing  int               `json:"failing,omitempty"`
 	Replaced []string          `json:"replaced,omitempty"`
@@ -139,7 +138,7 @@ func calling(ctx workflow.Context, summary string, attempt, total time.Duration)
 
 // sum puts the batches together.
 func (r *Result) sum(reports []activities.BatchReport) {
-	tallies := map[string]probe.Tally{}
+	tallies := map[string]activities.Tally{}
 	var names []string
 	for _, report := range reports {
 		r.Probed += report.Probed
