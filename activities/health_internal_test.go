@@ -42,13 +42,17 @@ func TestWhatAProxyIsTold(t *testing.T) {
 		ruling probe.Ruling
 		reason string // empty: nothing
 	}{
-		"its first pass":           {unprobed, ruled(probe.HealthHealthy, true, v1.ReasonHealthy), v1.ReasonHealthy},
-		"its first failure":        {unprobed, ruled(probe.HealthUnhealthy, true, v1.ReasonRefused), v1.ReasonRefused},
-		"the same":                 {healthy, ruled(probe.HealthHealthy, false, v1.ReasonHealthy), ""},
-		"one lost try":             {healthy, ruled(probe.HealthHealthy, false, v1.ReasonUnreachable), ""},
-		"that it fails":            {healthy, ruled(probe.HealthUnhealthy, true, v1.ReasonUnreachable), v1.ReasonUnreachable},
-		"the same failure":         {unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonUnreachable), ""},
-		"another failure":          {unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonAuthRequired), v1.ReasonAuthRequired},
+		"its first pass":    {unprobed, ruled(probe.HealthHealthy, true, v1.ReasonHealthy), v1.ReasonHealthy},
+		"its first failure": {unprobed, ruled(probe.HealthUnhealthy, true, v1.ReasonRefused), v1.ReasonRefused},
+		"the same":          {healthy, ruled(probe.HealthHealthy, false, v1.ReasonHealthy), ""},
+		"one lost try":      {healthy, ruled(probe.HealthHealthy, false, v1.ReasonUnreachable), ""},
+		"that it fails": {
+			healthy, ruled(probe.HealthUnhealthy, true, v1.ReasonUnreachable), v1.ReasonUnreachable,
+		},
+		"the same failure": {unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonUnreachable), ""},
+		"another failure": {
+			unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonAuthRequired), v1.ReasonAuthRequired,
+		},
 		"that it is back":          {unhealthy, ruled(probe.HealthHealthy, true, v1.ReasonHealthy), v1.ReasonHealthy},
 		"another egress address":   {healthy, elsewhere, v1.ReasonHealthy},
 		"no target":                {unprobed, ruled(probe.HealthUnknown, false, v1.ReasonNoTarget), v1.ReasonNoTarget},
@@ -86,16 +90,28 @@ func TestWhatIsToBeReplaced(t *testing.T) {
 		ruling probe.Ruling
 		want   bool
 	}{
-		"fails for an hour":               {is(func(*v1.Proxy) {}), fails, true},
-		"fails, and nobody asked for it":  {is(func(p *v1.Proxy) { p.Spec.HealthCheck.ReplaceAfter = "" }), fails, false},
-		"fails, not for long enough":      {is(func(p *v1.Proxy) { p.Spec.HealthCheck.ReplaceAfter = "2h" }), fails, false},
-		"fails, and is held":              {is(func(p *v1.Proxy) { p.Status.Held = true }), fails, false},
-		"failed, and is back":             {is(func(*v1.Proxy) {}), ruled(probe.HealthHealthy, true, v1.ReasonHealthy), false},
-		"failed, and the target is down":  {is(func(*v1.Proxy) {}), ruled(probe.HealthUnhealthy, false, v1.ReasonInconclusive), false},
-		"was healthy until now":           {shows(&yes, v1.ConditionTrue, v1.ReasonHealthy, longAgo), fails, false},
-		"was never looked at before":      {shows(nil, v1.ConditionUnknown, v1.ReasonNotProbed, longAgo), fails, false},
-		"has just been called unhealthy":  {shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, probedAt), fails, false},
-		"reached its limit to the second": {shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, probedAt.Add(-10*time.Minute)), fails, true},
+		"fails for an hour": {is(func(*v1.Proxy) {}), fails, true},
+		"fails, and nobody asked for it": {
+			is(func(p *v1.Proxy) { p.Spec.HealthCheck.ReplaceAfter = "" }), fails, false,
+		},
+		"fails, not for long enough": {
+			is(func(p *v1.Proxy) { p.Spec.HealthCheck.ReplaceAfter = "2h" }), fails, false,
+		},
+		"fails, and is held": {is(func(p *v1.Proxy) { p.Status.Held = true }), fails, false},
+		"failed, and is back": {
+			is(func(*v1.Proxy) {}), ruled(probe.HealthHealthy, true, v1.ReasonHealthy), false,
+		},
+		"failed, and the target is down": {
+			is(func(*v1.Proxy) {}), ruled(probe.HealthUnhealthy, false, v1.ReasonInconclusive), false,
+		},
+		"was healthy until now":      {shows(&yes, v1.ConditionTrue, v1.ReasonHealthy, longAgo), fails, false},
+		"was never looked at before": {shows(nil, v1.ConditionUnknown, v1.ReasonNotProbed, longAgo), fails, false},
+		"has just been called unhealthy": {
+			shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, probedAt), fails, false,
+		},
+		"reached its limit to the second": {
+			shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, probedAt.Add(-10*time.Minute)), fails, true,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

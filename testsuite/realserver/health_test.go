@@ -91,16 +91,17 @@ func (a asProbed) Page(context.Context, int, []byte) ([]v1.Proxy, error) {
 	return []v1.Proxy{a.l.get()}, nil
 }
 
-func (a asProbed) Busy(ctx context.Context, provider string) (int, error) { return 0, nil }
+func (a asProbed) Busy(context.Context, string) (int, error) { return 0, nil }
 
 func (a asProbed) Report(ctx context.Context, p v1.Proxy, r activities.HealthReport) error {
 	return a.l.Report(ctx, p, proxy.HealthReport{
-		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP, IP: p.Status.IP,
+		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP,
+		IP: p.Status.IP,
 	})
 }
 
 func (a asProbed) Replace(ctx context.Context, namespace, name, reason, request string) error {
-	_, err := a.l.Client.Replace(ctx, namespace, name, reason, request)
+	_, err := a.l.Replace(ctx, namespace, name, reason, request)
 	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict {
 		return nil
 	}

@@ -30,7 +30,8 @@ func failingOf(p Provider, reports []activities.BatchReport) (failing []activiti
 // Markdown is what a person reads in the Web UI.
 func (r Result) Markdown() string {
 	var b strings.Builder
-	b.WriteString("| provider | passed | failed | undecided | breaker | to be replaced | replaced |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| provider | passed | failed | undecided | breaker | to be replaced | replaced |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, p := range r.Providers {
 		breaker := "closed"
 		if p.Breaker {
