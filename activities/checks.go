@@ -109,7 +109,8 @@ func NewCheckMetrics(r prometheus.Registerer) *CheckMetrics {
 	m := &CheckMetrics{
 		up:   gauge("target_up", "1 while a target of a provider could be used at its last check.", "provider", "target"),
 		took: gauge("check_duration_seconds", "How long the last check of a provider took.", "provider"),
-		at:   gauge("check_timestamp_seconds", "When this worker last checked a provider, in seconds since 1970.", "provider"),
+		at: gauge("check_timestamp_seconds",
+			"When this worker last checked a provider, in seconds since 1970.", "provider"),
 	}
 	r.MustRegister(m.up, m.took, m.at)
 	return m

@@ -24,20 +24,26 @@ func TestWhatAListingShowsAgainstARunningProxy(t *testing.T) {
 		"nothing":                  {is(func(*providers.Instance) {}), ""},
 		"a listing without states": {is(func(i *providers.Instance) { i.State, i.IP = "", "" }), ""},
 		"stopped":                  {is(func(i *providers.Instance) { i.State = providers.StateStopped }), "is Stopped"},
-		"terminated":               {is(func(i *providers.Instance) { i.State = providers.StateTerminated }), "is Terminated"},
-		"a state of its own":       {is(func(i *providers.Instance) { i.State = "WEIRD" }), "is WEIRD"},
-		"restarting":               {is(func(i *providers.Instance) { i.State, i.IP = providers.StateProvisioning, "" }), ""},
-		"another address":          {is(func(i *providers.Instance) { i.IP = "10.0.0.2" }), "has another address"},
-		"being deleted":            {is(func(i *providers.Instance) { i.Deleting = true }), "is being deleted"},
-		"another UID":              {is(func(i *providers.Instance) { i.UID = "v" }), "is listed with another UID"},
-		"not there":                {providers.Inventory{}, "is not listed"},
+		"terminated": {
+			is(func(i *providers.Instance) { i.State = providers.StateTerminated }), "is Terminated",
+		},
+		"a state of its own": {is(func(i *providers.Instance) { i.State = "WEIRD" }), "is WEIRD"},
+		"restarting": {
+			is(func(i *providers.Instance) { i.State, i.IP = providers.StateProvisioning, "" }), "",
+		},
+		"another address": {is(func(i *providers.Instance) { i.IP = "10.0.0.2" }), "has another address"},
+		"being deleted":   {is(func(i *providers.Instance) { i.Deleting = true }), "is being deleted"},
+		"another UID":     {is(func(i *providers.Instance) { i.UID = "v" }), "is listed with another UID"},
+		"not there":       {providers.Inventory{}, "is not listed"},
 		"not there, another part left out": {
 			providers.Inventory{Instances: other, Omitted: []string{"zone-b"}}, "is not listed",
 		},
-		"its part left out":     {providers.Inventory{Omitted: []string{"zone-a"}}, ""},
-		"itself left out":       {providers.Inventory{Omitted: []string{"zone-a/p"}}, ""},
-		"nobody knows what":     {providers.Inventory{Omitted: []string{"something"}}, ""},
-		"a part of a like name": {providers.Inventory{Instances: []providers.Instance{{ID: "zone/q"}}, Omitted: []string{"zone"}}, "is not listed"},
+		"its part left out": {providers.Inventory{Omitted: []string{"zone-a"}}, ""},
+		"itself left out":   {providers.Inventory{Omitted: []string{"zone-a/p"}}, ""},
+		"nobody knows what": {providers.Inventory{Omitted: []string{"something"}}, ""},
+		"a part of a like name": {
+			providers.Inventory{Instances: []providers.Instance{{ID: "zone/q"}}, Omitted: []string{"zone"}}, "is not listed",
+		},
 		"stopped, another left out": {
 			providers.Inventory{
 				Instances: []providers.Instance{{ID: e.ID, UID: e.UID, State: providers.StateStopped}}, Omitted: []string{"x"},

@@ -104,7 +104,8 @@ func (b bench) judge(s suspect, o OwnerState) ruling {
 	default:
 		return ruling{
 			Why: WhyOtherClosed, Doubt: true,
-			Proof: fmt.Sprintf("the last workflow of %s is %s with UID %q; of this UID nothing is known", s.Owner, o.Status, o.UID),
+			Proof: fmt.Sprintf("the last workflow of %s is %s with UID %q; of this UID nothing is known",
+				s.Owner, o.Status, o.UID),
 		}
 	}
 }

@@ -18,13 +18,15 @@ func theBench() bench {
 
 func old(uid string) suspect {
 	return suspect{
-		ID: "a/b", Kind: kindInstance, UID: uid, Installation: "prod", Owner: "default/a", CreatedAt: sweepTime.Add(-time.Hour),
+		ID: "a/b", Kind: kindInstance, UID: uid, Installation: "prod", Owner: "default/a",
+		CreatedAt: sweepTime.Add(-time.Hour),
 	}
 }
 
 func TestWhatNeedsNoEvidence(t *testing.T) {
 	t.Parallel()
 	aged := func(d time.Duration) suspect { s := old("u"); s.CreatedAt = sweepTime.Add(-d); return s }
+	hour := sweepTime.Add(-time.Hour)
 	tests := map[string]struct {
 		suspect suspect
 		why     string // empty: evidence is needed
@@ -38,8 +40,8 @@ func TestWhatNeedsNoEvidence(t *testing.T) {
 		"from the future":           {aged(-time.Hour), whyYoung, false},
 		"of unknown age":            {suspect{UID: "u", Installation: "prod", Owner: "default/a"}, "", false},
 		"of a listed proxy":         {old("alive"), whyListed, false},
-		"of nobody, but listed":     {suspect{UID: "alive", Installation: "prod", CreatedAt: sweepTime.Add(-time.Hour)}, whyListed, false},
-		"without an owner":          {suspect{UID: "u", Installation: "prod", CreatedAt: sweepTime.Add(-time.Hour)}, WhyNoOwner, true},
+		"of nobody, but listed":     {suspect{UID: "alive", Installation: "prod", CreatedAt: hour}, whyListed, false},
+		"without an owner":          {suspect{UID: "u", Installation: "prod", CreatedAt: hour}, WhyNoOwner, true},
 		"old, and of an owner":      {old("u"), "", false},
 		"of a listed one of no age": {suspect{UID: "alive", Installation: "prod"}, whyListed, false},
 	}
@@ -59,7 +61,7 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	ancient, ageless := old("u"), old("u")
 	ancient.CreatedAt, ageless.CreatedAt = sweepTime.Add(-48*time.Hour), time.Time{}
-	recordless := theBench()
+	b, recordless := theBench(), theBench()
 	recordless.birth = time.Time{}
 	tests := map[string]struct {
 		bench   bench
@@ -68,16 +70,16 @@ func TestEvidence(t *testing.T) {
 		why     string
 		convict bool
 	}{
-		"runs with its UID":          {theBench(), old("u"), OwnerState{Found: true, Running: true, UID: "u"}, whyRuns, false},
-		"runs with another UID":      {theBench(), old("u"), OwnerState{Found: true, Running: true, UID: "v"}, WhyOwnerReplaced, true},
-		"runs and has said no UID":   {theBench(), old("u"), OwnerState{Found: true, Running: true}, WhyNotPublished, false},
-		"closed":                     {theBench(), old("u"), OwnerState{Found: true, UID: "u", Ended: true}, WhyOwnerClosed, true},
-		"used again, closed again":   {theBench(), old("u"), OwnerState{Found: true, UID: "v", Ended: true}, WhyOwnerClosed, true},
-		"another one closed":         {theBench(), old("u"), OwnerState{Found: true, UID: "v"}, WhyOtherClosed, false},
-		"closed, of unknown age":     {theBench(), ageless, OwnerState{Found: true, UID: "u", Ended: true}, WhyOwnerClosed, true},
-		"missing, and young":         {theBench(), old("u"), OwnerState{}, WhyOwnerMissing, true},
-		"missing, older than we are": {theBench(), ancient, OwnerState{}, WhyAdoptable, false},
-		"missing, of unknown age":    {theBench(), ageless, OwnerState{}, WhyAdoptable, false},
+		"runs with its UID":          {b, old("u"), OwnerState{Found: true, Running: true, UID: "u"}, whyRuns, false},
+		"runs with another UID":      {b, old("u"), OwnerState{Found: true, Running: true, UID: "v"}, WhyOwnerReplaced, true},
+		"runs and has said no UID":   {b, old("u"), OwnerState{Found: true, Running: true}, WhyNotPublished, false},
+		"closed":                     {b, old("u"), OwnerState{Found: true, UID: "u", Ended: true}, WhyOwnerClosed, true},
+		"used again, closed again":   {b, old("u"), OwnerState{Found: true, UID: "v", Ended: true}, WhyOwnerClosed, true},
+		"another one closed":         {b, old("u"), OwnerState{Found: true, UID: "v"}, WhyOtherClosed, false},
+		"closed, of unknown age":     {b, ageless, OwnerState{Found: true, UID: "u", Ended: true}, WhyOwnerClosed, true},
+		"missing, and young":         {b, old("u"), OwnerState{}, WhyOwnerMissing, true},
+		"missing, older than we are": {b, ancient, OwnerState{}, WhyAdoptable, false},
+		"missing, of unknown age":    {b, ageless, OwnerState{}, WhyAdoptable, false},
 		"missing, and we know of no birth": {
 			recordless, old("u"), OwnerState{}, WhyAdoptable, false,
 		},

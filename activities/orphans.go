@@ -179,12 +179,15 @@ func (r *SweepReport) count(rulings []ruling) {
 func (r *SweepReport) refuse(in SweepInput) {
 	if limit := capOf(r.Listed); r.Convicts > limit && !in.Force {
 		r.Refused = fmt.Sprintf("%d of %d listed would be deleted, and %d is the most for one sweep: that is more likely "+
-			"a fault than so many orphans. Look at the findings; `starter gc run --force` deletes them", r.Convicts, r.Listed, limit)
+			"a fault than so many orphans. Look at the findings; `starter gc run --force` deletes them",
+			r.Convicts, r.Listed, limit)
 	}
 }
 
 // carryOut deletes the convicts, unless it may not, and writes the findings down.
-func (r *SweepReport) carryOut(ctx context.Context, p providers.Provider, suspects []suspect, rulings []ruling, spare bool) {
+func (r *SweepReport) carryOut(
+	ctx context.Context, p providers.Provider, suspects []suspect, rulings []ruling, spare bool,
+) {
 	size := 0
 	for i, ruling := range rulings {
 		if !ruling.Convict && !ruling.Doubt {
@@ -202,8 +205,8 @@ func (r *SweepReport) carryOut(ctx context.Context, p providers.Provider, suspec
 			}
 			providers.Progress(ctx, int64(r.Deleted), int64(r.Convicts), "orphans deleted")
 		}
-		if size += len(f.ID) + len(f.UID) + len(f.Owner) + len(f.Proof) + len(f.Error) + 150; len(r.Findings) >= findingsKept ||
-			size > findingsBytes {
+		size += len(f.ID) + len(f.UID) + len(f.Owner) + len(f.Proof) + len(f.Error) + 150
+		if len(r.Findings) >= findingsKept || size > findingsBytes {
 			r.Unlisted++
 			continue
 		}

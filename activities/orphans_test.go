@@ -52,7 +52,8 @@ func sweepOf(
 	t.Helper()
 	hands := &activities.Orphans{
 		Instances: &activities.Instances{
-			Lookup: func(string) (providers.Provider, func(), bool) { return p, func() {}, true }, Installation: fake.DefaultInstallation,
+			Lookup:       func(string) (providers.Provider, func(), bool) { return p, func() {}, true },
+			Installation: fake.DefaultInstallation,
 		},
 		Owners: o,
 	}
@@ -69,7 +70,7 @@ func sweepOf(
 
 func TestTenThousandInstancesAndAHundredOrphans(t *testing.T) {
 	t.Parallel()
-	o := &owners{living: map[string]bool{}, states: map[string]activities.OwnerState{}, birth: time.Now().Add(-24 * time.Hour)}
+	o := &owners{living: map[string]bool{}, birth: time.Now().Add(-24 * time.Hour)}
 	for i := range 10_000 {
 		if i%100 != 0 {
 			o.living[fmt.Sprintf("uid-%d", i)] = true

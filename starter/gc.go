@@ -48,7 +48,8 @@ func (a *app) sweepOrphansCommand(use, short string, plan bool) *cobra.Command {
 func (a *app) sweepOrphans(ctx context.Context, f Fleet, in gc.Input) error {
 	var r gc.Result
 	fault := f.RunSweep(ctx, fleet.OrphanGC(), in, &r)
-	if app, refused := errors.AsType[*temporal.ApplicationError](fault); fault != nil && (!refused || app.Type() != gc.ErrRefused) {
+	app, says := errors.AsType[*temporal.ApplicationError](fault)
+	if fault != nil && (!says || app.Type() != gc.ErrRefused) {
 		return fmt.Errorf("gc: %w", fault)
 	}
 	if err := a.printSweeps(r, in.Plan); err != nil {

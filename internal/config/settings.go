@@ -139,7 +139,8 @@ func processSettings() []setting {
 			func(c *Config, v string) error { return setRoles(&c.Roles, v) },
 		},
 		{
-			"steadyPoll", "steady-poll", "1h", "how often a proxy itself looks at its running instance; the drift sweep does every 2m; at least 1s",
+			"steadyPoll", "steady-poll", "1h", "how often a proxy itself looks at its running instance; " +
+				"the drift sweep does every 2m; at least 1s",
 			func(c *Config, v string) error { return setPoll(&c.SteadyPoll, v) },
 		},
 		{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"go.temporal.io/api/workflow/v1"
 	"golang.org/x/sync/errgroup"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -52,7 +51,7 @@ func (c *Client) release(ctx context.Context, provider, reason string) (Released
 	group.SetLimit(releasesAtOnce)
 	for _, info := range found {
 		group.Go(func() error {
-			err := c.hint(ctx, info, hint)
+			err := c.hint(ctx, info.GetExecution().GetWorkflowId(), hint)
 			if err == nil {
 				told.Add(1)
 			}
@@ -66,7 +65,7 @@ func (c *Client) release(ctx context.Context, provider, reason string) (Released
 	return Released{Found: len(found), Told: int(told.Load())}, err
 }
 
-// hint signals whatever runs under the name now: a hint is true of every proxy.
-func (c *Client) hint(ctx context.Context, info *workflow.WorkflowExecutionInfo, h proxy.Hint) error {
-	return translate(c.temporal.SignalWorkflow(ctx, info.GetExecution().GetWorkflowId(), "", proxy.SignalHint, h))
+// hint signals whatever runs under the ID now: a hint is true of every proxy.
+func (c *Client) hint(ctx context.Context, workflowID string, h proxy.Hint) error {
+	return translate(c.temporal.SignalWorkflow(ctx, workflowID, "", proxy.SignalHint, h))
 }

@@ -73,11 +73,12 @@ func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
 	if is := have.Schedule.Spec; is != nil && len(is.Intervals) == 1 && is.Intervals[0].Every == s.Every {
 		return nil
 	}
-	return h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+	change := func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 		spec := s.spec()
 		in.Description.Schedule.Spec = &spec
 		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
-	}})
+	}
+	return h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: change})
 }
 
 func (s Schedule) spec() client.ScheduleSpec {
@@ -196,7 +197,7 @@ func (c *Client) LastResult(ctx context.Context, schedule string, result any) (t
 		return time.Time{}, err
 	}
 	if info == nil {
-		return time.Time{}, fmt.Errorf("%w: no run of schedule %s has ended well, of those that are kept", ErrNotFound, schedule)
+		return time.Time{}, fmt.Errorf("%w: no run of schedule %s that is kept has ended well", ErrNotFound, schedule)
 	}
 	run := c.temporal.GetWorkflow(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 	return info.GetCloseTime().AsTime(), translate(run.Get(ctx, result))

@@ -26,11 +26,10 @@ func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, erro
 	return shown, err
 }
 
-// Hint asks a proxy to look for itself. One that is gone is no error; one that was
-// made again under its name is asked for nothing.
+// Hint asks whatever proxy has that name now to look for itself, which is harmless for
+// one that was made again meanwhile. One that is gone is no error.
 func (c *Client) Hint(ctx context.Context, p v1.Proxy, h proxy.Hint) error {
-	err := translate(c.temporal.SignalWorkflow(ctx, proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), "",
-		proxy.SignalHint, h))
+	err := c.hint(ctx, proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), h)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

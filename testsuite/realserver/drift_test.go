@@ -20,7 +20,7 @@ import (
 type watched struct{ l *lab }
 
 func (w watched) Running(ctx context.Context, provider string) (out []activities.Expected, err error) {
-	running, err := w.l.Client.Running(ctx, provider)
+	running, err := w.l.Running(ctx, provider)
 	for _, p := range running {
 		if p.Metadata.Name == w.l.name {
 			out = append(out, activities.Expected{
@@ -35,7 +35,7 @@ func (w watched) Running(ctx context.Context, provider string) (out []activities
 
 func (w watched) Hint(ctx context.Context, e activities.Expected, h activities.Hint) error {
 	p := v1.Proxy{Metadata: v1.Metadata{Namespace: e.Namespace, Name: e.Name}}
-	return w.l.Client.Hint(ctx, p, proxy.Hint{Reason: h.Reason, Secret: h.Secret})
+	return w.l.Hint(ctx, p, proxy.Hint{Reason: h.Reason, Secret: h.Secret})
 }
 
 // newDriftLab is a lab whose workers look for drift. The proxy itself looks once an hour.

@@ -66,7 +66,8 @@ func newGCLab(t *testing.T) *gcLab {
 	}, installation.WorkflowType)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = l.temporal.TerminateWorkflow(context.Background(), installation.WorkflowID(l.name), "", "end of the test")
+		ctx := context.WithoutCancel(t.Context())
+		_ = l.temporal.TerminateWorkflow(ctx, installation.WorkflowID(l.name), "", "end of the test")
 	})
 	return g
 }
@@ -82,7 +83,8 @@ func (g *gcLab) aged() {
 func (g *gcLab) plant(uid, owner string, at time.Time) string {
 	id := fake.ID(providers.NameFromUID(uid))
 	g.backend.Plant(providers.Instance{
-		ID: id, UID: uid, Installation: g.installation, Owner: owner, State: providers.StateRunning, IP: "127.9.9.9", CreatedAt: at,
+		ID: id, UID: uid, Installation: g.installation, Owner: owner,
+		State: providers.StateRunning, IP: "127.9.9.9", CreatedAt: at,
 	})
 	return id
 }
@@ -174,15 +176,19 @@ func TestInstancesThatNobodyOwns(t *testing.T) {
 			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", hour) }, gc.Input{}, activities.WhyAdoptable, 1,
 		},
 		"older than the birth record, and a person knows": {
-			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", hour) }, gc.Input{Unproven: true}, activities.WhyAdoptable, 0,
+			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", hour) },
+			gc.Input{Unproven: true},
+			activities.WhyAdoptable, 0,
 		},
 		"younger than the birth record": {
 			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", time.Now()) },
-			gc.Input{MinAge: time.Nanosecond}, activities.WhyOwnerMissing, 0,
+			gc.Input{MinAge: time.Nanosecond},
+			activities.WhyOwnerMissing, 0,
 		},
 		"too young to be looked at": {
 			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", time.Now().Add(-9*time.Minute-50*time.Second)) },
-			gc.Input{}, "", 1,
+			gc.Input{},
+			"", 1,
 		},
 		"of an unknown age": {
 			func(g *gcLab) { g.plant("u-"+g.name, "default/nobody", time.Time{}) }, gc.Input{}, activities.WhyAdoptable, 1,
@@ -191,7 +197,8 @@ func TestInstancesThatNobodyOwns(t *testing.T) {
 			func(g *gcLab) {
 				g.backend.Plant(providers.Instance{ID: fake.ID("x"), Installation: g.installation, CreatedAt: hour})
 			},
-			gc.Input{}, activities.WhyNoUID, 1,
+			gc.Input{},
+			activities.WhyNoUID, 1,
 		},
 		"without an owner mark": {func(g *gcLab) { g.plant("u-"+g.name, "", hour) }, gc.Input{}, activities.WhyNoOwner, 1},
 		"with an owner mark that is none": {
@@ -277,7 +284,8 @@ func TestTheScheduleCollects(t *testing.T) {
 	s.ID, s.Every = "gc-"+g.name, time.Second
 	require.NoError(t, g.EnsureSchedules(t.Context(), s))
 	t.Cleanup(func() {
-		_ = g.temporal.ScheduleClient().GetHandle(context.Background(), s.ID).Delete(context.Background())
+		ctx := context.WithoutCancel(t.Context())
+		_ = g.temporal.ScheduleClient().GetHandle(ctx, s.ID).Delete(ctx)
 	})
 	require.NoError(t, g.PauseSchedule(t.Context(), s.ID, "test"))
 	state, err := g.ScheduleState(t.Context(), s.ID)

@@ -11,7 +11,8 @@ const shownFindings = 20
 // Markdown is what a person reads in the Web UI.
 func (r *Result) Markdown() string {
 	var b strings.Builder
-	b.WriteString("| provider | listed | living | young | doubts | orphans | deleted | |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| provider | listed | living | young | doubts | orphans | deleted | |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
 	for _, s := range r.Sweeps {
 		note := s.Refused
 		if s.Fault != nil {
