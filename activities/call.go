@@ -35,8 +35,9 @@ func call[T any](
 	defer cancel()
 	ctx, stop := beating(ctx)
 	defer stop()
+	ctx, leave := takeUp(ctx, release)
 	r := outlive(ctx, name, func(ctx context.Context) (T, error) {
-		defer release() // not before: a call that hangs has the provider still
+		defer leave() // not before: a call that hangs has the provider still
 		return do(ctx, p)
 	})
 	return r.out, lastWord(ctx, ToApplicationError(r.err))

@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,14 +36,17 @@ type ProviderHealth struct {
 	Provider  string                   `json:"provider"`
 	Supported bool                     `json:"supported"`
 	Targets   []providers.TargetStatus `json:"targets,omitempty"`
-	Took      time.Duration            `json:"took,omitempty"`
+	// Unlisted counts the targets that the bound of an answer leaves out.
+	Unlisted int           `json:"unlisted,omitempty"`
+	Took     time.Duration `json:"took,omitempty"`
 }
 
 // CheckProviders checks so many providers, or all for none, at once and under one
 // timeout. The answers are in the order of the names. It never fails: what does not
 // answer is a target that is not ready.
 func (c *Checks) CheckProviders(ctx context.Context, names []string) ([]ProviderHealth, error) {
-	if len(names) == 0 {
+	all := len(names) == 0
+	if all {
 		names = c.Names()
 	}
 	within := c.Within
@@ -56,9 +61,8 @@ func (c *Checks) CheckProviders(ctx context.Context, names []string) ([]Provider
 		group.Go(func() { out[i] = c.check(ctx, name) })
 	}
 	group.Wait()
-	for _, h := range out {
-		c.Metrics.observe(h)
-	}
+	c.Metrics.observe(out, all)
+	fit(out)
 	return out, nil
 }
 
@@ -84,10 +88,43 @@ func (c *Checks) check(ctx context.Context, name string) ProviderHealth {
 	if r.err != nil {
 		h.Targets = notReady(name, providers.ReasonTimeout, r.err.Error())
 	}
+	h.Targets = slices.Clone(h.Targets) // a provider may keep its own
 	for i := range h.Targets {
 		h.Targets[i].Message = cutTo(h.Targets[i].Message, messageKept)
 	}
 	return h
+}
+
+// checkBytes bounds the answers of a round: the next run of the schedule is given them, too.
+const checkBytes = 128 << 10
+
+// fit leaves out of too long answers what is least missed: what ready targets say of
+// themselves, then what others say, then targets.
+func fit(round []ProviderHealth) {
+	for _, spare := range []func(*providers.TargetStatus){
+		func(*providers.TargetStatus) {},
+		func(t *providers.TargetStatus) {
+			if t.Ready {
+				t.Message, t.Details = "", nil
+			}
+		},
+		func(t *providers.TargetStatus) { t.Message, t.Details = cutTo(t.Message, proofKept), nil },
+	} {
+		for _, h := range round {
+			for i := range h.Targets {
+				spare(&h.Targets[i])
+			}
+		}
+		if raw, err := json.Marshal(round); err == nil && len(raw) <= checkBytes {
+			return
+		}
+	}
+	budget := Budget{Lines: checkBytes, Bytes: checkBytes}
+	for i := range round {
+		h := &round[i]
+		kept := Take(&budget, h.Targets)
+		h.Targets, h.Unlisted = kept, len(h.Targets)-len(kept)
+	}
 }
 
 func notReady(target, reason, message string) []providers.TargetStatus {
@@ -97,6 +134,7 @@ func notReady(target, reason, message string) []providers.TargetStatus {
 // CheckMetrics are the figures of the checks. A nil one counts nothing.
 type CheckMetrics struct {
 	mu       sync.Mutex
+	shown    map[string]bool
 	up       *prometheus.GaugeVec
 	took, at *prometheus.GaugeVec
 }
@@ -107,8 +145,9 @@ func NewCheckMetrics(r prometheus.Registerer) *CheckMetrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "egressfleet_provider_" + name, Help: help}, labels)
 	}
 	m := &CheckMetrics{
-		up:   gauge("target_up", "1 while a target of a provider could be used at its last check.", "provider", "target"),
-		took: gauge("check_duration_seconds", "How long the last check of a provider took.", "provider"),
+		shown: map[string]bool{},
+		up:    gauge("target_up", "1 while a target of a provider could be used at its last check.", "provider", "target"),
+		took:  gauge("check_duration_seconds", "How long the last check of a provider took.", "provider"),
 		at: gauge("check_timestamp_seconds",
 			"When this worker last checked a provider, in seconds since 1970.", "provider"),
 	}
@@ -116,13 +155,37 @@ func NewCheckMetrics(r prometheus.Registerer) *CheckMetrics {
 	return m
 }
 
-// observe shows the targets of a provider, and those only that it has now.
-func (m *CheckMetrics) observe(h ProviderHealth) {
-	if m == nil || !h.Supported {
+// observe shows the targets of each provider, and those only that it has now. After a
+// round of all, providers that are configured no more are not shown either.
+func (m *CheckMetrics) observe(round []ProviderHealth, all bool) {
+	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := map[string]bool{}
+	for _, h := range round {
+		if now[h.Provider] = true; h.Supported {
+			m.show(h)
+		}
+	}
+	for provider := range m.shown {
+		if all && !now[provider] {
+			m.forget(provider)
+		}
+	}
+}
+
+func (m *CheckMetrics) forget(provider string) {
+	of := prometheus.Labels{"provider": provider}
+	m.up.DeletePartialMatch(of)
+	m.took.DeletePartialMatch(of)
+	m.at.DeletePartialMatch(of)
+	delete(m.shown, provider)
+}
+
+func (m *CheckMetrics) show(h ProviderHealth) {
+	m.shown[h.Provider] = true
 	m.up.DeletePartialMatch(prometheus.Labels{"provider": h.Provider})
 	for _, target := range h.Targets {
 		up := 0.0

@@ -2,6 +2,9 @@ package activities_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +86,70 @@ func TestProvidersAreCheckedAtOnceAndUnderOneTimeout(t *testing.T) {
 	n, err := testutil.GatherAndCount(registry, "egressfleet_provider_target_up")
 	require.NoError(t, err)
 	require.Equal(t, len(lines), n)
+}
+
+func TestAnAnswerOfThousandsOfTargetsIsBounded(t *testing.T) {
+	t.Parallel()
+	inner := fake.New("f")
+	long := strings.Repeat("<", 600)
+	target := func(i int, ready bool) providers.TargetStatus {
+		return providers.TargetStatus{
+			Target: fmt.Sprintf("t%05d", i), Ready: ready, Reason: providers.ReasonReachable, Message: long,
+			Details: map[string]string{"a": long},
+		}
+	}
+	for name, tc := range map[string]struct {
+		targets, broken int
+		message         int // bytes that a target that is not ready says
+		all             bool
+	}{
+		"few":           {10, 1, 503, true},
+		"many ready":    {1_000, 5, 503, true},
+		"many broken":   {300, 90, 203, true},
+		"far too many":  {20_000, 20_000, 203, false},
+		"ready for all": {20_000, 1, 203, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := checker{inner, func(context.Context) (out []providers.TargetStatus) {
+				for i := range tc.targets {
+					out = append(out, target(i, i >= tc.broken))
+				}
+				return out
+			}}
+			hands := &activities.Checks{
+				Lookup: func(string) (providers.Provider, func(), bool) { return p, func() {}, true },
+			}
+			got, err := hands.CheckProviders(t.Context(), []string{"p"})
+			require.NoError(t, err)
+			raw, err := json.Marshal(got)
+			require.NoError(t, err)
+			require.Less(t, len(raw), 160<<10)
+			require.Equal(t, tc.targets, len(got[0].Targets)+got[0].Unlisted)
+			require.Equal(t, tc.all, got[0].Unlisted == 0)
+			require.Len(t, got[0].Targets[0].Message, tc.message)
+		})
+	}
+}
+
+func TestAProviderThatIsConfiguredNoMoreIsNotShown(t *testing.T) {
+	t.Parallel()
+	inner, names := fake.New("f"), []string{"a", "b"}
+	registry := prometheus.NewRegistry()
+	hands := &activities.Checks{
+		Lookup:  func(string) (providers.Provider, func(), bool) { return inner, func() {}, true },
+		Names:   func() []string { return names },
+		Metrics: activities.NewCheckMetrics(registry),
+	}
+	shown := func(only ...string) int {
+		_, err := hands.CheckProviders(t.Context(), only)
+		require.NoError(t, err)
+		n, err := testutil.GatherAndCount(registry)
+		require.NoError(t, err)
+		return n
+	}
+	require.Equal(t, 6, shown())
+	names = []string{"a"}
+	require.Equal(t, 6, shown("a"), "a check of some says nothing of the others")
+	require.Equal(t, 3, shown())
 }

@@ -64,9 +64,6 @@ type DriftInput struct {
 	Plan     bool   `json:"plan,omitempty"`
 }
 
-// hintsKept bounds the lines of a report.
-const hintsKept = 200
-
 // SweepDrift lists a provider once and gives a hint to every proxy whose instance is
 // not as it shows it. The proxies are asked for first: one that is made meanwhile is
 // not missed.
@@ -76,18 +73,19 @@ func (d *Drift) SweepDrift(ctx context.Context, in DriftInput) (DriftReport, err
 		if err != nil {
 			return DriftReport{}, fmt.Errorf("listing the running proxies: %w", err)
 		}
-		all, err := listed(ctx, p)
+		all, err := listed(ctx, listWithin, in.Provider, p)
 		if err != nil {
 			return DriftReport{}, err
 		}
-		r := DriftReport{Provider: in.Provider, Running: len(running), Listed: len(all.Instances), Omitted: all.Omitted}
-		noticed := drifted(running, all)
+		r := DriftReport{Provider: in.Provider, Running: len(running), Listed: len(all.Instances)}
+		r.Omitted = someOf(all.Omitted)
+		noticed, budget := drifted(running, all), ReportBudget()
 		for i, e := range running {
 			if noticed[i].Reason == "" {
 				noticed[i] = d.secretOf(in.Provider, e)
 			}
 			if h := noticed[i]; h.Reason != "" {
-				r.note(d.tell(ctx, e, h, in.Plan))
+				r.note(&budget, d.tell(ctx, e, h, in.Plan))
 			}
 		}
 		if !in.Plan {
@@ -110,13 +108,11 @@ func (d *Drift) tell(ctx context.Context, e Expected, h Hint, plan bool) Hint {
 	return h
 }
 
-func (r *DriftReport) note(h Hint) {
+func (r *DriftReport) note(b *Budget, h Hint) {
 	r.Hinted++
-	if len(r.Hints) >= hintsKept {
-		r.Unlisted++
-		return
-	}
-	r.Hints = append(r.Hints, h)
+	kept := Take(b, []Hint{h})
+	r.Hints = append(r.Hints, kept...)
+	r.Unlisted = r.Hinted - len(r.Hints)
 }
 
 // secretOf notices that a proxy's user-data is not what its instance was made with. A
@@ -169,7 +165,7 @@ func differs(e Expected, inst providers.Instance) string {
 	case inst.Deleting:
 		return "is being deleted"
 	case inst.State != "" && inst.State != providers.StateRunning && inst.State != providers.StateProvisioning:
-		return "is " + string(inst.State)
+		return cutTo("is "+string(inst.State), proofKept)
 	case inst.State == providers.StateRunning && inst.IP != "" && inst.IP != e.IP:
 		return "has another address"
 	default:

@@ -60,6 +60,8 @@ type bench struct {
 	now, birth   time.Time
 	minAge       time.Duration
 	living       map[string]bool
+	// unproven convicts also those whose owner is not there, or long gone.
+	unproven bool
 }
 
 // acquit returns the ruling about a suspect that needs no evidence, and whether there
@@ -82,8 +84,16 @@ func (b bench) acquit(s suspect) (ruling, bool) {
 }
 
 // judge weighs what primary storage says about the owner of a suspect. Whatever is
-// not evidence keeps it.
+// not evidence keeps it, unless a person knows better.
 func (b bench) judge(s suspect, o OwnerState) ruling {
+	r := b.weigh(s, o)
+	if b.unproven && (r.Why == WhyAdoptable || r.Why == WhyOtherClosed) {
+		r.Convict, r.Doubt = true, false
+	}
+	return r
+}
+
+func (b bench) weigh(s suspect, o OwnerState) ruling {
 	switch {
 	case !o.Found:
 		return b.withoutOwner(s)
@@ -110,7 +120,9 @@ func (b bench) judge(s suspect, o OwnerState) ruling {
 	}
 }
 
-// withoutOwner convicts only what this installation's database must have known.
+// withoutOwner convicts only what this installation's database must have known. The
+// clocks of a backend and of Temporal differ, so the birth record has to be older by the
+// least age.
 func (b bench) withoutOwner(s suspect) ruling {
 	switch {
 	case s.CreatedAt.IsZero():
@@ -118,7 +130,7 @@ func (b bench) withoutOwner(s suspect) ruling {
 			Why: WhyAdoptable, Doubt: true,
 			Proof: fmt.Sprintf("there is no workflow of %s, and when it was created is not known", s.Owner),
 		}
-	case b.birth.IsZero() || !s.CreatedAt.After(b.birth):
+	case b.birth.IsZero() || !s.CreatedAt.After(b.birth.Add(b.minAge)):
 		return ruling{
 			Why: WhyAdoptable, Doubt: true,
 			Proof: fmt.Sprintf("there is no workflow of %s, and it is older than this installation's birth record", s.Owner),
@@ -132,10 +144,6 @@ func (b bench) withoutOwner(s suspect) ruling {
 	}
 }
 
-// unproven reports whether a ruling is one that --include-unproven overrides: the
-// owner is not there, or long gone.
-func (r ruling) unproven() bool { return r.Why == WhyAdoptable || r.Why == WhyOtherClosed }
-
 const (
 	leastCap   = 5
 	capPercent = 10
@@ -143,3 +151,33 @@ const (
 
 // capOf is how many of so many listed things one sweep may delete.
 func capOf(listed int) int { return max(leastCap, listed*capPercent/100) }
+
+// refusal says why so many convicts cannot be right; empty where they can. Leftovers
+// count only together with the instances: many of them must not raise the bound for
+// instances.
+func refusal(suspects []suspect, rulings []ruling) string {
+	var instances, instanceConvicts, all, convicts int
+	for i, r := range rulings {
+		if r.Why == whyForeign {
+			continue
+		}
+		convict := 0
+		if r.Convict {
+			convict = 1
+		}
+		all, convicts = all+1, convicts+convict
+		if suspects[i].Kind == kindInstance {
+			instances, instanceConvicts = instances+1, instanceConvicts+convict
+		}
+	}
+	const text = "%d of %d %s would be deleted, and %d is the most for one sweep: that is more likely a fault than " +
+		"so many orphans. Look at the findings; `starter gc run --force` deletes them"
+	switch {
+	case instanceConvicts > capOf(instances):
+		return fmt.Sprintf(text, instanceConvicts, instances, "listed instances", capOf(instances))
+	case convicts > capOf(all):
+		return fmt.Sprintf(text, convicts, all, "listed", capOf(all))
+	default:
+		return ""
+	}
+}

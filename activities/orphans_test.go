@@ -16,8 +16,9 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/fake"
 )
 
-// registry is a stand-in for Temporal's answers.
+// owners is a stand-in for Temporal's answers.
 type owners struct {
+	asked  func(owner string) // called before an answer; nil for nothing
 	living map[string]bool
 	states map[string]activities.OwnerState
 	fail   error
@@ -27,6 +28,9 @@ type owners struct {
 func (o *owners) LivingUIDs(context.Context) (map[string]bool, error) { return o.living, nil }
 
 func (o *owners) Owner(_ context.Context, owner, _ string) (activities.OwnerState, error) {
+	if o.asked != nil {
+		o.asked(owner)
+	}
 	return o.states[owner], o.fail
 }
 
@@ -35,6 +39,13 @@ func (o *owners) Birth(context.Context) (time.Time, error) { return o.birth, nil
 // sweep plants so many instances an hour old, owned by default/p<n>, and sweeps.
 func sweep(t *testing.T, n int, o *owners, in activities.SweepInput) (activities.SweepReport, *fake.Faults, error) {
 	t.Helper()
+	backend := planted(n)
+	report, err := sweepOf(t, backend, o, in)
+	return report, backend, err
+}
+
+// planted is a backend with so many instances an hour old, owned by default/p<n>.
+func planted(n int) *fake.Faults {
 	backend := fake.WithFaults(fake.New("lab"))
 	for i := range n {
 		backend.Plant(providers.Instance{
@@ -42,21 +53,28 @@ func sweep(t *testing.T, n int, o *owners, in activities.SweepInput) (activities
 			Owner: fmt.Sprintf("default/p%d", i), State: providers.StateRunning, CreatedAt: time.Now().Add(-time.Hour),
 		})
 	}
-	report, err := sweepOf(t, backend, o, in)
-	return report, backend, err
+	return backend
 }
 
 func sweepOf(
 	t *testing.T, p providers.Provider, o *owners, in activities.SweepInput,
 ) (report activities.SweepReport, err error) {
 	t.Helper()
-	hands := &activities.Orphans{
-		Instances: &activities.Instances{
-			Lookup:       func(string) (providers.Provider, func(), bool) { return p, func() {}, true },
-			Installation: fake.DefaultInstallation,
-		},
-		Owners: o,
+	return sweptBy(t, &activities.Orphans{Instances: knowing(p, func() {}), Owners: o}, in)
+}
+
+// knowing has one provider, and calls release when it is given back.
+func knowing(p providers.Provider, release func()) *activities.Instances {
+	return &activities.Instances{
+		Lookup:       func(string) (providers.Provider, func(), bool) { return p, release, true },
+		Installation: fake.DefaultInstallation,
 	}
+}
+
+func sweptBy(
+	t *testing.T, hands *activities.Orphans, in activities.SweepInput,
+) (report activities.SweepReport, err error) {
+	t.Helper()
 	var s sdktest.WorkflowTestSuite
 	env := s.NewTestActivityEnvironment()
 	env.RegisterActivity(hands)
@@ -110,6 +128,7 @@ func TestMoreThanTheCapIsRefusedUnlessForced(t *testing.T) {
 		{6, activities.SweepInput{}, 0, true, true},
 		{6, activities.SweepInput{Force: true}, 6, false, false},
 		{6, activities.SweepInput{Plan: true}, 0, true, true},
+		{6, activities.SweepInput{Plan: true, Force: true, Unproven: true}, 0, false, true},
 		{5, activities.SweepInput{Plan: true}, 0, false, true},
 	} {
 		t.Run(fmt.Sprintf("%d %+v", tc.listed, tc.in), func(t *testing.T) {
@@ -166,7 +185,14 @@ func TestADeleteThatFailsIsToldAndTheOthersGoOn(t *testing.T) {
 	report, err := sweepOf(t, backend, &owners{birth: time.Now().Add(-24 * time.Hour)}, activities.SweepInput{})
 	require.NoError(t, err)
 	require.Equal(t, 2, report.Deleted)
-	require.Contains(t, report.Findings[0].Error, "injected")
+	var faults []string
+	for _, f := range report.Findings {
+		if require.NotEqual(t, f.Deleted, f.Error != ""); f.Error != "" {
+			faults = append(faults, f.Error)
+		}
+	}
+	require.Len(t, faults, 1)
+	require.Contains(t, faults[0], "injected")
 	require.Len(t, backend.Instances(), 1)
 }
 

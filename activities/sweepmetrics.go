@@ -59,5 +59,7 @@ func (m *SweepMetrics) collected(r SweepReport) {
 		refused = 1
 	}
 	m.refused.WithLabelValues(r.Provider).Set(refused)
-	m.succeed("orphan-gc", r.Provider)
+	if r.Refused == "" {
+		m.succeed("orphan-gc", r.Provider)
+	}
 }

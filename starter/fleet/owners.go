@@ -43,7 +43,7 @@ func (c *Client) Owner(ctx context.Context, owner, uid string) (OwnerState, erro
 	if _, _, err := proxy.NamesOf(id); err != nil {
 		return OwnerState{}, fmt.Errorf("owner mark: %w", err)
 	}
-	info, err := c.describe(ctx, id, "")
+	info, err := c.settled(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return OwnerState{}, nil
 	}
@@ -66,6 +66,24 @@ func (c *Client) Owner(ctx context.Context, owner, uid string) (OwnerState, erro
 		state.Ended = err == nil && first.GetFirstRunId() == uid
 	}
 	return state, nil
+}
+
+// settled returns the last run of a workflow, and an error where that cannot be told. A
+// server finds the last run and then reads it: one that was followed by another in
+// between, by continue-as-new or a reset, looks closed. So a closed run is looked for twice.
+func (c *Client) settled(ctx context.Context, id string) (*workflow.WorkflowExecutionInfo, error) {
+	first, err := c.describe(ctx, id, "")
+	if err != nil || first.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return first, err
+	}
+	again, err := c.describe(ctx, id, "")
+	if err != nil || again.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return again, err
+	}
+	if again.GetExecution().GetRunId() != first.GetExecution().GetRunId() {
+		return nil, fmt.Errorf("%s went on with another run while it was asked for", id)
+	}
+	return again, nil
 }
 
 func (c *Client) describe(ctx context.Context, id, run string) (*workflow.WorkflowExecutionInfo, error) {

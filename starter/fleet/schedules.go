@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -21,6 +23,9 @@ import (
 // catchUp is how late a run may still begin after an outage; the server's default is a
 // year, and a sweep of yesterday is of no use.
 const catchUp = 10 * time.Minute
+
+// overlap lets a run that is late have its time: two sweeps at once find the same.
+const overlap = enums.SCHEDULE_OVERLAP_POLICY_SKIP
 
 // jitterPart is the part of an interval that starts are spread over.
 const jitterPart = 10
@@ -46,8 +51,8 @@ type ScheduleState struct {
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
 }
 
-// EnsureSchedules makes the schedules that are not there, and gives those that are the
-// wanted interval. One that somebody paused stays paused.
+// EnsureSchedules makes the schedules that are not there, and makes those that are as
+// they are wanted: the last one to ask wins. One that somebody paused stays paused.
 func (c *Client) EnsureSchedules(ctx context.Context, wanted ...Schedule) error {
 	for _, s := range wanted {
 		if err := c.ensureSchedule(ctx, s); err != nil {
@@ -60,7 +65,7 @@ func (c *Client) EnsureSchedules(ctx context.Context, wanted ...Schedule) error 
 func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
 	_, err := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
 		ID: s.ID, Spec: s.spec(), Action: c.action(s),
-		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp,
+		Overlap: overlap, CatchupWindow: catchUp,
 	})
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return err
@@ -70,15 +75,30 @@ func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
 	if err != nil {
 		return err
 	}
-	if is := have.Schedule.Spec; is != nil && len(is.Intervals) == 1 && is.Intervals[0].Every == s.Every {
+	if c.isWanted(s, have.Schedule) {
 		return nil
 	}
 	change := func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-		spec := s.spec()
-		in.Description.Schedule.Spec = &spec
-		return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+		spec, is := s.spec(), in.Description.Schedule
+		is.Spec, is.Action = &spec, c.action(s)
+		is.Policy = &client.SchedulePolicies{Overlap: overlap, CatchupWindow: catchUp}
+		return &client.ScheduleUpdate{Schedule: &is}, nil // its state is as it was: it may be paused
 	}
 	return h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: change})
+}
+
+// isWanted reports whether a schedule needs no change.
+func (c *Client) isWanted(s Schedule, is client.Schedule) bool {
+	runs, ok := is.Action.(*client.ScheduleWorkflowAction)
+	return ok && runs.Workflow == s.Workflow && runs.TaskQueue == c.taskQueue && runs.ID == s.ID &&
+		runs.WorkflowExecutionTimeout == s.Within && is.Spec != nil && s.due(is.Spec) &&
+		is.Policy != nil && is.Policy.Overlap == overlap && is.Policy.CatchupWindow == catchUp
+}
+
+// due reports whether a schedule begins its runs when it is to.
+func (s Schedule) due(is *client.ScheduleSpec) bool {
+	want := s.spec()
+	return slices.Equal(is.Intervals, want.Intervals) && is.Jitter == want.Jitter && len(is.Calendars) == 0
 }
 
 func (s Schedule) spec() client.ScheduleSpec {
@@ -127,13 +147,19 @@ func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleSt
 }
 
 // RunSweep starts a sweep by hand and waits for its result. What it came to is decoded
-// into result, also where the run failed and its error carries it. Errors: ErrUnavailable,
-// *temporal.ApplicationError of the run.
+// into result, also where the run failed and its error carries it. Only one at a time is
+// run by hand; a run of the schedule may go on beside it, and finds the same. Errors:
+// *ConflictError, ErrUnavailable, *temporal.ApplicationError of the run.
 func (c *Client) RunSweep(ctx context.Context, s Schedule, input, result any) error {
 	run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: s.ID + "/by-hand", TaskQueue: c.taskQueue, WorkflowExecutionTimeout: s.Within,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL, StaticSummary: s.Summary + ", by hand",
+		// Otherwise the result of the other one, which may be a plan, were taken for this one's.
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, s.Workflow, input)
+	if isAny[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		return &ConflictError{Field: "sweep", Value: s.ID, Problem: "is being run by hand already; wait for its end"}
+	}
 	if err != nil {
 		return translate(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -25,9 +27,10 @@ import (
 // asked are the owners as the sweep asks for them, with what a test puts in between.
 type asked struct {
 	*fleet.Client
-	blind bool         // Visibility shows nothing
-	limit atomic.Int64 // so many owners are answered for; 0 is no limit
-	count atomic.Int64
+	blind    bool         // Visibility shows nothing
+	limit    atomic.Int64 // so many owners are answered for; 0 is no limit
+	count    atomic.Int64
+	answered sync.Map // the UIDs of those
 }
 
 func (o *asked) LivingUIDs(ctx context.Context) (map[string]bool, error) {
@@ -38,11 +41,23 @@ func (o *asked) LivingUIDs(ctx context.Context) (map[string]bool, error) {
 }
 
 func (o *asked) Owner(ctx context.Context, owner, uid string) (activities.OwnerState, error) {
-	if n := o.limit.Load(); n > 0 && o.count.Add(1) > n {
+	if o.silent(uid) {
 		return activities.OwnerState{}, errors.New("connection refused")
 	}
 	state, err := o.Client.Owner(ctx, owner, uid)
 	return activities.OwnerState(state), err
+}
+
+func (o *asked) silent(uid string) bool {
+	limit := o.limit.Load()
+	if _, known := o.answered.Load(uid); known || limit == 0 {
+		return false
+	}
+	if o.count.Add(1) > limit {
+		return true
+	}
+	o.answered.Store(uid, true)
+	return false
 }
 
 // gcLab is a lab with a birth record of its own installation, whose workers sweep.
@@ -307,10 +322,91 @@ func TestTheScheduleCollects(t *testing.T) {
 		return !state.LastSuccess.IsZero() && !state.LastRun.IsZero()
 	}, soon, tick)
 
-	s.Every = time.Hour
-	require.NoError(t, g.EnsureSchedules(t.Context(), s))
-	state, err = g.ScheduleState(t.Context(), s.ID)
-	require.NoError(t, err)
-	require.Equal(t, time.Hour, state.Every, "another interval takes effect")
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, g.describe().WorkflowExecutionInfo.Status)
+}
+
+// scheduled is a schedule of this lab's own that is due once a day.
+func (g *gcLab) scheduled() fleet.Schedule {
+	s := fleet.OrphanGC()
+	s.ID, s.Every = "gc-"+g.name, 24*time.Hour
+	g.t.Cleanup(func() {
+		ctx := context.WithoutCancel(g.t.Context())
+		_ = g.temporal.ScheduleClient().GetHandle(ctx, s.ID).Delete(ctx)
+	})
+	return s
+}
+
+func TestWorkersThatStartAtOnceEnsureOneSchedule(t *testing.T) {
+	g := newGCLab(t)
+	s := g.scheduled()
+	var group errgroup.Group
+	for i := range 8 {
+		s := s
+		s.Every -= time.Duration(i%2) * time.Hour // their settings differ
+		group.Go(func() error { return g.EnsureSchedules(t.Context(), s) })
+	}
+	require.NoError(t, group.Wait())
+	state, err := g.ScheduleState(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Contains(t, []time.Duration{s.Every, s.Every - time.Hour}, state.Every)
+}
+
+func TestAScheduleIsMadeAsItIsWantedAndStaysPaused(t *testing.T) {
+	g := newGCLab(t)
+	s := g.scheduled()
+	wanted := func() client.Schedule {
+		require.NoError(t, g.EnsureSchedules(t.Context(), s))
+		d, err := g.temporal.ScheduleClient().GetHandle(t.Context(), s.ID).Describe(t.Context())
+		require.NoError(t, err)
+		runs := d.Schedule.Action.(*client.ScheduleWorkflowAction)
+		require.Equal(t, s.Every, d.Schedule.Spec.Intervals[0].Every)
+		require.Equal(t, s.Every/10, d.Schedule.Spec.Jitter)
+		require.Equal(t, s.Within, runs.WorkflowExecutionTimeout)
+		require.Equal(t, enums.SCHEDULE_OVERLAP_POLICY_SKIP, d.Schedule.Policy.Overlap)
+		require.Equal(t, 10*time.Minute, d.Schedule.Policy.CatchupWindow)
+		return d.Schedule
+	}
+	wanted()
+	require.NoError(t, g.PauseSchedule(t.Context(), s.ID, "test"))
+	s.Every = time.Hour
+	require.True(t, wanted().State.Paused, "with another interval")
+	s.Within = time.Minute
+	require.True(t, wanted().State.Paused, "with another bound")
+	err := g.temporal.ScheduleClient().GetHandle(t.Context(), s.ID).Update(t.Context(), client.ScheduleUpdateOptions{
+		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			in.Description.Schedule.Policy.Overlap = enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL
+			return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "test", wanted().State.Note, "after somebody let runs overlap")
+}
+
+// A run by hand must not be given the result of another, which may be a plan.
+func TestOneSweepAtATimeIsRunByHandBesideThatOfTheSchedule(t *testing.T) {
+	g := newGCLab(t)
+	s := g.scheduled()
+	require.NoError(t, g.EnsureSchedules(t.Context(), s))
+	require.NoError(t, g.temporal.ScheduleClient().GetHandle(t.Context(), s.ID).Trigger(t.Context(),
+		client.ScheduleTriggerOptions{}))
+	planned := make(chan error, 1)
+	var plan gc.Result
+	go func() {
+		planned <- g.RunSweep(t.Context(), s, gc.Input{Providers: []string{"fake"}, Plan: true}, &plan)
+	}()
+	require.Eventually(t, func() bool { // there is no worker yet
+		_, err := g.temporal.DescribeWorkflow(t.Context(), s.ID+"/by-hand", "")
+		return err == nil
+	}, soon, tick)
+	err := g.RunSweep(t.Context(), s, gc.Input{}, &gc.Result{})
+	require.ErrorIs(t, err, fleet.ErrConflict)
+	g.plant("u-"+g.name, "default/nobody", time.Now().Add(-time.Hour))
+	g.work()
+	require.NoError(t, <-planned)
+	require.Len(t, plan.Sweeps[0].Findings, 1)
+	require.Eventually(t, func() bool {
+		state, err := g.ScheduleState(t.Context(), s.ID)
+		require.NoError(t, err)
+		return !state.LastSuccess.IsZero()
+	}, soon, tick)
 }

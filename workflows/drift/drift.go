@@ -79,9 +79,24 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 		}
 		r.Sweeps = append(r.Sweeps, s)
 	}
+	r.cut()
 	workflow.SetCurrentDetails(ctx, r.Markdown())
 	return r, nil
 }
+
+// cut keeps the first hints of all sweeps and counts the others.
+func (r *Result) cut() {
+	budget := activities.ReportBudget()
+	for i := range r.Sweeps {
+		s := &r.Sweeps[i]
+		kept := activities.Take(&budget, s.Hints)
+		s.Unlisted += len(s.Hints) - len(kept)
+		s.Hints = kept
+	}
+}
+
+// shownHints is how many lines the Web UI shows; the result has more.
+const shownHints = 20
 
 // Markdown is what a person reads in the Web UI.
 func (r Result) Markdown() string {
@@ -94,8 +109,11 @@ func (r Result) Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s |\n", s.Provider, s.Running, s.Listed, s.Hinted, note)
 	}
+	left := shownHints
 	for _, s := range r.Sweeps {
-		for _, h := range s.Hints {
+		shown := s.Hints[:min(left, len(s.Hints))]
+		left -= len(shown)
+		for _, h := range shown {
 			fmt.Fprintf(&b, "\n- %s: `%s` %s", h.Proxy, h.ID, h.Reason)
 		}
 	}

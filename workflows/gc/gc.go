@@ -6,6 +6,7 @@ package gc
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -28,7 +29,7 @@ const (
 	// Interval is how often the schedule runs it.
 	Interval = 10 * time.Minute
 	// Within bounds one run.
-	Within = 30 * time.Minute
+	Within = 20 * time.Minute
 )
 
 // Input says which providers to sweep, and how; the zero one is what the schedule asks.
@@ -38,6 +39,8 @@ type Input struct {
 	Force     bool          `json:"force,omitempty"`
 	Unproven  bool          `json:"includeUnproven,omitempty"`
 	MinAge    time.Duration `json:"minAge,omitempty"`
+	// Everything tells also of what is kept without a doubt.
+	Everything bool `json:"everything,omitempty"`
 }
 
 // Result is what the sweeps saw, kept and deleted, and why; one for each provider, in
@@ -55,11 +58,11 @@ type Sweep struct {
 var orphans *activities.Orphans // nil on purpose: only its method names are used
 
 const (
-	sweepAttempt = 15 * time.Minute
-	sweepTotal   = 20 * time.Minute
+	// sweepAttempt ends a sweep before the next run is due: a backend that hangs must
+	// not hold up the sweeps of the others.
+	sweepAttempt = 10 * time.Minute
+	sweepTotal   = 15 * time.Minute
 	namesTotal   = time.Minute
-	// findingsKept is how many lines a result has; the rest is counted.
-	findingsKept = 500
 )
 
 // Run sweeps every provider at once. It fails when a sweep was refused: that is a fault
@@ -71,10 +74,12 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
+	names = slices.Compact(slices.Sorted(slices.Values(names))) // named twice is swept once
 	sweeps := make([]workflow.Future, len(names))
 	for i, name := range names {
 		sweeps[i] = workflow.ExecuteActivity(long(ctx, name), orphans.SweepOrphans, activities.SweepInput{
 			Provider: name, Plan: in.Plan, Force: in.Force, Unproven: in.Unproven, MinAge: in.MinAge,
+			Everything: in.Everything,
 		})
 	}
 	var r Result
@@ -97,13 +102,12 @@ func sweepOf(ctx workflow.Context, name string, f workflow.Future) Sweep {
 
 // cut keeps the first findings of all sweeps and counts the others.
 func (r *Result) cut() {
-	left := findingsKept
+	budget := activities.ReportBudget()
 	for i := range r.Sweeps {
 		s := &r.Sweeps[i]
-		keep := min(left, len(s.Findings))
-		s.Unlisted += len(s.Findings) - keep
-		s.Findings = s.Findings[:keep]
-		left -= keep
+		kept := activities.Take(&budget, s.Findings)
+		s.Unlisted += len(s.Findings) - len(kept)
+		s.Findings = kept
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
@@ -56,9 +57,11 @@ var hands *activities.Checks // nil on purpose: only its method names are used
 
 // Run checks every provider once.
 func Run(ctx workflow.Context, in Input) (Result, error) {
-	ctx = activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Priority: activities.PriorityRead,
-		Summary: "check every provider",
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		// No heartbeat: a round is bounded by itself, and one provider that hangs must not
+		// take the answers of the others along.
+		StartToCloseTimeout: attempt, ScheduleToCloseTimeout: total, Summary: "check every provider",
+		Priority: temporal.Priority{PriorityKey: activities.PriorityRead},
 	})
 	r := Result{}
 	if err := workflow.ExecuteActivity(ctx, hands.CheckProviders, in.Providers).Get(ctx, &r.Providers); err != nil {

@@ -1,9 +1,14 @@
 package providercheck
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/providers"
@@ -33,4 +38,25 @@ func TestTransitions(t *testing.T) {
 			require.Equal(t, tc.want, transitions(tc.before, tc.now))
 		})
 	}
+}
+
+// A heartbeat that is missed would take the answers of all providers along with that of
+// the one that hangs.
+func TestARoundIsBoundedByItselfOnly(t *testing.T) {
+	t.Parallel()
+	var s testsuite.WorkflowTestSuite
+	env := s.NewTestWorkflowEnvironment()
+	env.RegisterActivityWithOptions(func(context.Context, []string) ([]activities.ProviderHealth, error) {
+		return []activities.ProviderHealth{{Provider: "p"}}, nil
+	}, activity.RegisterOptions{Name: "CheckProviders"})
+	started := make(chan activity.Info, 1)
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		started <- *info
+	})
+	env.ExecuteWorkflow(Run, Input{})
+	require.NoError(t, env.GetWorkflowError())
+	info := <-started
+	require.Zero(t, info.HeartbeatTimeout)
+	require.Greater(t, info.StartToCloseTimeout, 33*time.Second, "a round, and what it waits for one that hangs")
+	require.Less(t, info.StartToCloseTimeout, Interval)
 }
