@@ -124,6 +124,7 @@ func (s *devSettings) writeConfig(home *devHome) error {
 		"echo": m{"port": s.echo.port},
 		// Asking the own machine costs nothing, and a person who ends an instance is waiting.
 		"steadyPoll": "5s",
+		"drift":      m{"interval": "10s"}, "check": m{"interval": "15s"}, "gc": m{"interval": "1m"},
 	}
 	if err := writeYAML(home.path(workerFile), worker); err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/egressfleet/egressfleet/api/server"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -98,6 +99,14 @@ func (a *awaitedFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, 
 		}
 	}
 	return ask(a, func(f *fleet.Client) ([]v1.Proxy, error) { return f.List(ctx, namespace) })
+}
+
+func (a *awaitedFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error) {
+	f, err := a.get()
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	return f.LastChecks(ctx)
 }
 
 func (a *awaitedFleet) Ready(ctx context.Context) error {

@@ -36,7 +36,7 @@ func (p *process) prepareNamespace(ctx context.Context) error {
 	if err := p.fleet.EnsureInstallation(ctx); err != nil {
 		return err
 	}
-	return p.fleet.EnsureSchedules(ctx, schedules()...)
+	return p.fleet.EnsureSchedules(ctx, schedules(p.cfg.Intervals)...)
 }
 
 // readKeys opens the keys that encrypt what Temporal stores; there may be none.

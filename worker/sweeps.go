@@ -1,17 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
-// schedules are the workflows that run by themselves.
-func schedules() []fleet.Schedule {
-	return []fleet.Schedule{fleet.OrphanGC(), fleet.DriftSweep(), fleet.ProviderCheck(), fleet.HealthRound()}
+// schedules are the workflows that run by themselves, as often as it is configured.
+func schedules(every config.Intervals) []fleet.Schedule {
+	gc, drift, check := fleet.OrphanGC(), fleet.DriftSweep(), fleet.ProviderCheck()
+	gc.Every = cmp.Or(every.GC, gc.Every)
+	drift.Every = cmp.Or(every.Drift, drift.Every)
+	check.Every = cmp.Or(every.Check, check.Every)
+	return []fleet.Schedule{gc, drift, check, fleet.HealthRound()}
 }
 
 // sweeps are the hands of the scheduled workflows.

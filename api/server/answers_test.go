@@ -156,6 +156,22 @@ var answers = map[string]call{
 	}},
 
 	"providers": {"GET", "/v1/providers", "", nil, nil},
+	"providers after a check": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
+		at := birth.Add(time.Minute)
+		s.fleet.set(func(f *fakeFleet) {
+			f.checks = map[string]v1.ProviderCheck{
+				"gcp": {Supported: true, CheckedAt: at, Unlisted: 1, Targets: []v1.ProviderTarget{
+					{Target: "europe-west1-b", Ready: true, Reason: "Reachable", Details: map[string]string{"cpus": "24 of 32"}},
+					{Target: "us-east1-c", Reason: "Forbidden", Message: "403: compute.instances.list is not granted"},
+				}},
+				"local": {CheckedAt: at},
+				"gone":  {Supported: true, CheckedAt: at},
+			}
+		})
+	}},
+	"providers while the fleet is away": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
+		s.fleet.set(func(f *fakeFleet) { f.fail = fmt.Errorf("%w: connection refused", fleet.ErrUnavailable) })
+	}},
 	"providers while the file is wrong": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {
 		s.providers.Configuration.State = v1.ConfigurationRetained
 		s.providers.Configuration.Error = `providers.yaml: providers[1].name: "Gcp" is not a DNS label`

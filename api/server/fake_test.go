@@ -38,6 +38,8 @@ type fakeFleet struct {
 	told    []string // messages and their reasons
 	events  []v1.Event
 	limit   time.Duration // of the last call
+	checks  map[string]v1.ProviderCheck
+	rounds  int // how often they were asked for
 }
 
 func newFleet(proxies ...v1.Proxy) *fakeFleet {
@@ -255,6 +257,18 @@ func running(namespace, name, ip string) v1.Proxy {
 			}},
 		},
 	}
+}
+
+func (f *fakeFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error) {
+	if err := f.enter(ctx); err != nil {
+		return time.Time{}, nil, err
+	}
+	defer f.mu.Unlock()
+	f.rounds++
+	if f.checks == nil {
+		return time.Time{}, nil, fleet.ErrNoRun
+	}
+	return birth.Add(time.Minute), f.checks, nil
 }
 
 // stage is a server with everything that a test looks at.

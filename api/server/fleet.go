@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -32,6 +33,9 @@ type Fleet interface {
 	// List returns the Proxies of a namespace in any order; "" is every namespace. An
 	// error means that the list is unknown, never that it is empty.
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
+	// LastChecks returns what the last round of checks found, by the provider's name, and
+	// when that was.
+	LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error)
 	// Ready returns nil when Temporal answers.
 	Ready(ctx context.Context) error
 }

@@ -20,6 +20,7 @@ type handlers struct {
 	fleet     Fleet
 	snapshot  *snapshot
 	providers func() (v1.ProviderList, bool)
+	checks    *checks
 }
 
 var _ openapi.StrictServerInterface = handlers{}

@@ -2,18 +2,27 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
 
-// ListProviders lists the providers of this process. It asks nobody.
+// ListProviders lists the providers of this process, with what the fleet's checks found
+// of them last. The list is there also while the fleet is not.
 func (h handlers) ListProviders(
-	context.Context, openapi.ListProvidersRequestObject,
+	ctx context.Context, _ openapi.ListProvidersRequestObject,
 ) (openapi.ListProvidersResponseObject, error) {
 	list, told := h.providers()
 	if !told {
 		return nil, &problem{
 			kind: providersUnknown, detail: "this process was given no providers file; ask a worker, or set providersFile",
+		}
+	}
+	state, found := h.checks.last(ctx)
+	list.Checks, list.Items = state, slices.Clone(list.Items)
+	for i, p := range list.Items {
+		if check, checked := found[p.Name]; checked {
+			list.Items[i].Check = &check
 		}
 	}
 	return openapi.ListProviders200JSONResponse(list), nil

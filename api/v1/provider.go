@@ -7,6 +7,33 @@ import "time"
 type ProviderList struct {
 	Configuration ProviderConfiguration `json:"configuration"`
 	Items         []Provider            `json:"items"` // by name
+	Checks        ProviderChecks        `json:"checks"`
+}
+
+// ProviderChecks says how far the checks of the items can be relied on.
+type ProviderChecks struct {
+	CheckedAt time.Time `json:"checkedAt,omitzero"` // of the last round
+	// Error says why there is none, or why it could not be asked for just now.
+	Error string `json:"error,omitempty"`
+}
+
+// ProviderCheck is what the last round of checks found of one provider.
+type ProviderCheck struct {
+	// Supported is false where the provider has no check, which is no failure.
+	Supported bool             `json:"supported"`
+	CheckedAt time.Time        `json:"checkedAt"`
+	Targets   []ProviderTarget `json:"targets,omitempty"`
+	// Unlisted counts the targets that are too many to list.
+	Unlisted int `json:"unlisted,omitempty"`
+}
+
+// ProviderTarget is one thing at a backend that has to answer.
+type ProviderTarget struct {
+	Target  string            `json:"target"`
+	Ready   bool              `json:"ready"`
+	Reason  string            `json:"reason"`
+	Message string            `json:"message,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
 }
 
 // ProviderConfiguration is the state of a providers file in one process.
@@ -38,4 +65,6 @@ type Provider struct {
 	Profile map[string]string `json:"profile,omitempty"`
 	// LoadedAt is when it was constructed; later loads found it unchanged and kept it.
 	LoadedAt time.Time `json:"loadedAt"`
+	// Check is nil while no round of checks has asked it.
+	Check *ProviderCheck `json:"check,omitempty"`
 }

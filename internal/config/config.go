@@ -45,9 +45,13 @@ type Config struct {
 	// SteadyPoll is how often a proxy itself looks at its running instance: how soon a
 	// loss is seen that the drift sweep does not notice.
 	SteadyPoll time.Duration
+	Intervals  Intervals
 	// Warnings tell of variables that look like ours and are not; for the log.
 	Warnings []string
 }
+
+// Intervals are how often the scheduled workflows run.
+type Intervals struct{ GC, Drift, Check time.Duration }
 
 // Temporal is where the server is when the TEMPORAL_* variables and the profile
 // file name no address.

@@ -39,6 +39,7 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 		Echo:                    config.Echo{Port: 8443},
 		Log:                     config.Log{Format: "text"},
 		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: time.Hour,
+		Intervals: config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: time.Minute},
 	}, got)
 	require.Equal(t, "127.0.0.1:8080", got.API.Address())
 	require.Equal(t, "installation=dev roles=api,worker temporal=127.0.0.1:7233/default api=127.0.0.1:8080 "+
@@ -53,6 +54,9 @@ secretsDir: /run/secrets
 maxConcurrentActivities: 7
 stickyCacheSize: 8
 steadyPoll: 90s
+gc: {interval: 1h}
+drift: {interval: 3m}
+check: {interval: 45s}
 api: {host: "::1", port: 1}
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
@@ -83,6 +87,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
 		},
 		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
+		Intervals: config.Intervals{GC: time.Hour, Drift: 3 * time.Minute, Check: 45 * time.Second},
 	}, got)
 	require.Equal(t, "[::1]:1", got.API.Address())
 	require.Equal(t, "127.0.0.1:4", got.Echo.Listen().Address(), "on loopback, always")

@@ -55,7 +55,7 @@ func (s setting) env() string {
 
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
-	all := slices.Concat(addressSettings(), processSettings(), codecSettings())
+	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings())
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
 }
@@ -140,7 +140,7 @@ func processSettings() []setting {
 		},
 		{
 			"steadyPoll", "steady-poll", "1h", "how often a proxy itself looks at its running instance; " +
-				"the drift sweep does every 2m; at least 1s",
+				"the drift sweep does every drift.interval; at least 1s",
 			func(c *Config, v string) error { return setPoll(&c.SteadyPoll, v) },
 		},
 		{
@@ -151,6 +151,25 @@ func processSettings() []setting {
 		{
 			"stickyCacheSize", "sticky-cache-size", "2000", "workflows kept in memory between their tasks",
 			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v) },
+		},
+	}
+}
+
+// sweepSettings say how often the scheduled workflows run. The worker that started last
+// decides for all.
+func sweepSettings() []setting {
+	return []setting{
+		{
+			"check.interval", "check-interval", "1m", "how often every provider is checked; at least 1s",
+			func(c *Config, v string) error { return setPoll(&c.Intervals.Check, v) },
+		},
+		{
+			"drift.interval", "drift-interval", "2m", "how often running instances are compared with a listing; at least 1s",
+			func(c *Config, v string) error { return setPoll(&c.Intervals.Drift, v) },
+		},
+		{
+			"gc.interval", "gc-interval", "10m", "how often orphans are looked for; at least 1s",
+			func(c *Config, v string) error { return setPoll(&c.Intervals.GC, v) },
 		},
 	}
 }

@@ -16,6 +16,10 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrUnavailable: Temporal, or every worker, cannot be reached. Trying again helps.
 	ErrUnavailable = errors.New("the fleet is unavailable")
+	// ErrNoSchedule: there is no such schedule. A worker makes them at its start.
+	ErrNoSchedule = errors.New("there is no such schedule: a worker makes it at its start")
+	// ErrNoRun: of the runs that are kept, none has ended well.
+	ErrNoRun = errors.New("no run that is kept has ended well")
 	// ErrNoWorker is an ErrUnavailable where the server answers and no worker does. What
 	// was asked for may stand with the server already.
 	ErrNoWorker = fmt.Errorf("%w: no worker answers", ErrUnavailable)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/health"
@@ -114,15 +115,23 @@ func (c *Client) action(s Schedule) *client.ScheduleWorkflowAction {
 	}
 }
 
-// PauseSchedule stops a schedule until ResumeSchedule. Errors: ErrNotFound, ErrUnavailable.
+// PauseSchedule stops a schedule until ResumeSchedule. Errors: ErrNoSchedule, ErrUnavailable.
 func (c *Client) PauseSchedule(ctx context.Context, schedule, note string) error {
 	err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Pause(ctx, client.SchedulePauseOptions{Note: note})
-	return translate(err)
+	return ofSchedule(err)
 }
 
 // ResumeSchedule ends PauseSchedule.
 func (c *Client) ResumeSchedule(ctx context.Context, schedule, note string) error {
 	err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Unpause(ctx, client.ScheduleUnpauseOptions{Note: note})
+	return ofSchedule(err)
+}
+
+// ofSchedule is translate for what is asked of a schedule.
+func ofSchedule(err error) error {
+	if isAny[*serviceerror.NotFound](err) {
+		return ErrNoSchedule
+	}
 	return translate(err)
 }
 
@@ -130,7 +139,7 @@ func (c *Client) ResumeSchedule(ctx context.Context, schedule, note string) erro
 func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleState, error) {
 	d, err := c.temporal.ScheduleClient().GetHandle(ctx, schedule).Describe(ctx)
 	if err != nil {
-		return ScheduleState{}, translate(err)
+		return ScheduleState{}, ofSchedule(err)
 	}
 	state := ScheduleState{ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note}
 	if len(d.Schedule.Spec.Intervals) > 0 {
@@ -216,14 +225,14 @@ func ProviderCheck() Schedule {
 }
 
 // LastResult decodes what the last run that a schedule began, and that ended well, came
-// to, and says when that was. Errors: ErrNotFound where none is kept, ErrUnavailable.
+// to, and says when that was. Errors: ErrNoRun, ErrUnavailable.
 func (c *Client) LastResult(ctx context.Context, schedule string, result any) (time.Time, error) {
 	info, err := c.lastRun(ctx, schedule)
 	if err != nil {
 		return time.Time{}, err
 	}
 	if info == nil {
-		return time.Time{}, fmt.Errorf("%w: no run of schedule %s that is kept has ended well", ErrNotFound, schedule)
+		return time.Time{}, fmt.Errorf("schedule %s: %w", schedule, ErrNoRun)
 	}
 	run := c.temporal.GetWorkflow(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 	return info.GetCloseTime().AsTime(), translate(run.Get(ctx, result))
@@ -235,4 +244,22 @@ func HealthRound() Schedule {
 		ID: health.Schedule, Workflow: health.WorkflowType, Every: health.Interval, Within: health.Within,
 		Summary: "probe every running proxy",
 	}
+}
+
+// LastChecks returns what the last round of checks found, by the provider's name, and
+// when that was. Errors: ErrNoRun, ErrUnavailable.
+func (c *Client) LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error) {
+	var round providercheck.Result
+	if _, err := c.LastResult(ctx, providercheck.Schedule, &round); err != nil {
+		return time.Time{}, nil, err
+	}
+	found := map[string]v1.ProviderCheck{}
+	for _, h := range round.Providers {
+		check := v1.ProviderCheck{Supported: h.Supported, CheckedAt: round.At, Unlisted: h.Unlisted}
+		for _, t := range h.Targets {
+			check.Targets = append(check.Targets, v1.ProviderTarget(t))
+		}
+		found[h.Provider] = check
+	}
+	return round.At, found, nil
 }

@@ -165,11 +165,20 @@ type Problem struct {
 // Provider One configured provider. Fields may be added.
 type Provider = v1.Provider
 
+// ProviderCheck What the last round of checks found of a provider. Fields may be added.
+type ProviderCheck = v1.ProviderCheck
+
+// ProviderChecks How far the checks of the items can be relied on. Fields may be added.
+type ProviderChecks = v1.ProviderChecks
+
 // ProviderConfiguration The state of the providers file. Fields may be added.
 type ProviderConfiguration = v1.ProviderConfiguration
 
 // ProviderList The providers of one process. Fields may be added.
 type ProviderList = v1.ProviderList
+
+// ProviderTarget One thing at a backend that has to answer, such as a zone or a host. Fields may be added.
+type ProviderTarget = v1.ProviderTarget
 
 // Proxy What a person asks for and what became of it.
 type Proxy = v1.Proxy
