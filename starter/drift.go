@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,10 @@ func (a *app) driftCommand() *cobra.Command {
 		plan: func() *cobra.Command { return a.sweepDriftCommand("plan", "Say what would be noticed", true) },
 		run: func() *cobra.Command {
 			return a.sweepDriftCommand("run", "Let proxies look where something is noticed", false)
+		},
+		last: func() (any, func(time.Time) string) {
+			var r drift.Result
+			return &r, func(time.Time) string { return driftTable(r) }
 		},
 	})
 }
@@ -39,14 +44,7 @@ func (a *app) sweepDrift(ctx context.Context, f Fleet, in drift.Input) error {
 	if err := f.RunSweep(ctx, fleet.DriftSweep(), in, &r); err != nil {
 		return fmt.Errorf("drift: %w", err)
 	}
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(r)
-	case outputYAML:
-		return a.printYAMLOf(r)
-	default:
-		return a.print(driftTable(r))
-	}
+	return a.printOr(r, driftTable(r))
 }
 
 func driftTable(r drift.Result) string {
@@ -58,10 +56,13 @@ func driftTable(r drift.Result) string {
 			s.Provider, strconv.Itoa(s.Running), strconv.Itoa(s.Listed), strconv.Itoa(s.Hinted),
 		})
 		for _, h := range s.Hints {
-			hints = append(hints, []string{h.Proxy, h.ID, h.Reason, h.Error})
+			hints = append(hints, []string{h.Proxy, h.ID, oneLine(h.Reason), oneLine(h.Error)})
 		}
 		if s.Fault != nil {
-			fmt.Fprintf(&notes, "\n%s was skipped: %s\n", s.Provider, s.Fault.Text)
+			fmt.Fprintf(&notes, "\n%s was skipped: %s\n", s.Provider, oneLine(s.Fault.Text))
+		}
+		if s.Unlisted > 0 {
+			fmt.Fprintf(&notes, "\n%s: %d more are not listed\n", s.Provider, s.Unlisted)
 		}
 		if len(s.Omitted) > 0 {
 			fmt.Fprintf(&notes, "\n%s: could not be listed: %s\n", s.Provider, strings.Join(s.Omitted, ", "))

@@ -24,6 +24,10 @@ func (a *app) gcCommand() *cobra.Command {
 		run: func() *cobra.Command {
 			return a.sweepOrphansCommand("run", "Delete what is proven to be an orphan", false)
 		},
+		last: func() (any, func(time.Time) string) {
+			var r gc.Result
+			return &r, func(time.Time) string { return sweepTable(r, a.Now(), false) }
+		},
 	})
 }
 
@@ -37,6 +41,7 @@ func (a *app) sweepOrphansCommand(use, short string, plan bool) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&in.Providers, "provider", nil, "only these providers")
+	flags.BoolVar(&in.Everything, "everything", false, "tell also of what is kept without a doubt")
 	flags.BoolVar(&in.Unproven, "include-unproven", false,
 		"also what may belong to a database that is lost: an owner that nobody knows, older than this installation")
 	if !plan {
@@ -52,24 +57,13 @@ func (a *app) sweepOrphans(ctx context.Context, f Fleet, in gc.Input) error {
 	if fault != nil && (!says || app.Type() != gc.ErrRefused) {
 		return fmt.Errorf("gc: %w", fault)
 	}
-	if err := a.printSweeps(r, in.Plan); err != nil {
+	if err := a.printOr(r, sweepTable(r, a.Now(), in.Plan)); err != nil {
 		return err
 	}
 	if fault != nil {
-		return errors.New("gc: nothing was deleted where that is said above")
+		return errors.New("gc: too many orphans to be right; nothing was deleted where that is said above")
 	}
 	return nil
-}
-
-func (a *app) printSweeps(r gc.Result, plan bool) error {
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(r)
-	case outputYAML:
-		return a.printYAMLOf(r)
-	default:
-		return a.print(sweepTable(r, a.Now(), plan))
-	}
 }
 
 // sweepTable shows what was counted, and every finding with its proof.
@@ -84,7 +78,7 @@ func sweepTable(r gc.Result, now time.Time, plan bool) string {
 		})
 		for _, f := range s.Findings {
 			findings = append(findings, []string{
-				fate(f.Convict, f.Deleted, plan, f.Error), f.ID, f.Kind, f.Owner, age(now, f.CreatedAt), f.Why, f.Proof,
+				fate(f.Convict, f.Deleted, plan, f.Error), f.ID, f.Kind, f.Owner, age(now, f.CreatedAt), f.Why, oneLine(f.Proof),
 			})
 		}
 		note(&notes, s)
@@ -113,7 +107,7 @@ func fate(convict, deleted, plan bool, fault string) string {
 // note says what a table cannot.
 func note(b *strings.Builder, s gc.Sweep) {
 	if s.Fault != nil {
-		fmt.Fprintf(b, "\n%s was skipped: %s\n", s.Provider, s.Fault.Text)
+		fmt.Fprintf(b, "\n%s was skipped: %s\n", s.Provider, oneLine(s.Fault.Text))
 	}
 	if s.Refused != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Provider, s.Refused)
@@ -126,7 +120,7 @@ func note(b *strings.Builder, s gc.Sweep) {
 	}
 	for _, f := range s.Findings {
 		if f.Error != "" {
-			fmt.Fprintf(b, "\n%s: %s was not deleted: %s\n", s.Provider, f.ID, f.Error)
+			fmt.Fprintf(b, "\n%s: %s was not deleted: %s\n", s.Provider, f.ID, oneLine(f.Error))
 		}
 	}
 }

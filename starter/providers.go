@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/config"
@@ -66,30 +65,45 @@ func askProviders(ctx context.Context, api string) (list v1.ProviderList, err er
 }
 
 func (a *app) printProviders(list v1.ProviderList) error {
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(list)
-	case outputYAML:
-		text, err := yaml.Marshal(list)
-		if err != nil {
-			return err
-		}
-		return a.print(string(text))
-	default:
-		return a.print(providerTable(list, a.Now()))
+	return a.printOr(list, providerTable(list, a.Now()))
+}
+
+// verdict is the outcome of a check in a word or two.
+func verdict(c *v1.ProviderCheck) string {
+	switch {
+	case c == nil:
+		return "not yet"
+	case !c.Supported:
+		return "unsupported"
 	}
+	ready := 0
+	for _, t := range c.Targets {
+		if t.Ready {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d of %d ready", ready, len(c.Targets)+c.Unlisted)
 }
 
 // providerTable shows one provider a line, and under them whether they are what the
 // file says.
 func providerTable(list v1.ProviderList, now time.Time) string {
-	rows := [][]string{{"NAME", "TYPE", "AGE"}}
+	rows, targets := [][]string{{"NAME", "TYPE", "AGE", "CHECK"}}, targetHeader()
 	for _, p := range list.Items {
-		rows = append(rows, []string{p.Name, p.Type, age(now, p.LoadedAt)})
+		rows = append(rows, []string{p.Name, p.Type, age(now, p.LoadedAt), verdict(p.Check)})
+		if p.Check != nil && p.Check.Supported {
+			targets = append(targets, targetRows(p.Name, *p.Check, now)...)
+		}
 	}
 	text := "no providers\n"
 	if len(list.Items) > 0 {
 		text = columns("", rows)
+	}
+	if len(targets) > 1 {
+		text += "\n" + columns("", targets)
+	}
+	if list.Checks.Error != "" {
+		text += "\nchecks: " + oneLine(list.Checks.Error) + "\n"
 	}
 	switch c := list.Configuration; c.State {
 	case v1.ConfigurationLoaded:

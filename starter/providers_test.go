@@ -35,13 +35,31 @@ func providerList(c v1.ProviderConfiguration, items ...v1.Provider) v1.ProviderL
 func TestProvidersAreATableAndTheStateOfTheirFile(t *testing.T) {
 	t.Parallel()
 	local := v1.Provider{Name: "here", Type: "local", LoadedAt: noon.Add(-3 * time.Hour)}
-	const row = "NAME  TYPE   AGE\nhere  local  3h\n"
+	const row = "NAME  TYPE   AGE  CHECK\nhere  local  3h   not yet\n"
+	checked, bare := local, local
+	at := noon.Add(-time.Minute)
+	bare.Name, bare.Check = "bare", &v1.ProviderCheck{CheckedAt: at}
+	checked.Check = &v1.ProviderCheck{Supported: true, CheckedAt: at, Unlisted: 1, Targets: []v1.ProviderTarget{
+		{Target: "a", Ready: true, Reason: "Reachable", Details: map[string]string{"mem": "1", "cpu": "2"}},
+		{Target: "b", Reason: "Forbidden", Message: "403:\nno"},
+	}}
+	away := providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}, local)
+	away.Checks.Error = "connection\nrefused"
 	for name, c := range map[string]struct {
 		list v1.ProviderList
 		want string
 	}{
 		"loaded": {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}, local), row},
-		"none":   {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}), "no providers\n"},
+		"checked": {
+			providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}, bare, checked),
+			"NAME  TYPE   AGE  CHECK\nbare  local  3h   unsupported\nhere  local  3h   1 of 3 ready\n\n" +
+				"PROVIDER  TARGET      READY  REASON     MESSAGE      AGE\n" +
+				"here      a           yes    Reachable  cpu=2 mem=1  1m\n" +
+				"here      b           no     Forbidden  403: no      1m\n" +
+				"here      and 1 more  -      -          -            1m\n",
+		},
+		"not asked": {away, row + "\nchecks: connection refused\n"},
+		"none":      {providerList(v1.ProviderConfiguration{State: v1.ConfigurationLoaded}), "no providers\n"},
 		"retained": {
 			providerList(v1.ProviderConfiguration{
 				State: v1.ConfigurationRetained, Error: "bad\nkey",
@@ -69,7 +87,7 @@ func TestProvidersAsJSON(t *testing.T) {
 	out, _, code := run(t.Context(), nil, "", "providers", "-o", "json", "--api", answering(t, http.StatusOK, list))
 	require.Zero(t, code)
 	require.JSONEq(t, `{"configuration": {"state": "Loaded", "file": "providers.yaml", "loadedAt": "`+
-		noon.Format(time.RFC3339)+`"}, "items": []}`, out)
+		noon.Format(time.RFC3339)+`"}, "items": [], "checks": {}}`, out)
 }
 
 func TestAnAPIThatCannotTellSaysWhy(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ type Sweeps interface {
 	PauseSchedule(ctx context.Context, schedule, note string) error
 	ResumeSchedule(ctx context.Context, schedule, note string) error
 	ScheduleState(ctx context.Context, schedule string) (fleet.ScheduleState, error)
+	LastResult(ctx context.Context, schedule string, result any) (time.Time, error)
 }
 
 // sweep is one scheduled workflow as the command line knows it.
@@ -25,6 +27,8 @@ type sweep struct {
 	schedule   fleet.Schedule
 	// plan and run add their flags to the command that they return.
 	plan, run func() *cobra.Command
+	// last returns a result to decode into, and what shows it as a table.
+	last func() (result any, table func(at time.Time) string)
 }
 
 // sweepCommand is the family of commands of one scheduled workflow.
@@ -42,7 +46,7 @@ func (a *app) sweepCommand(s sweep) *cobra.Command {
 	cmd.AddCommand(
 		a.turnCommand("pause", "Stop its schedule until resume", s.schedule.ID, Sweeps.PauseSchedule),
 		a.turnCommand("resume", "Let its schedule go on", s.schedule.ID, Sweeps.ResumeSchedule),
-		a.statusCommand(s.schedule.ID),
+		a.statusCommand(s),
 	)
 	return cmd
 }
@@ -68,34 +72,61 @@ func (a *app) turnCommand(
 	return cmd
 }
 
-func (a *app) statusCommand(schedule string) *cobra.Command {
+func (a *app) statusCommand(s sweep) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say when it last ran well and when it runs next", Args: exactly(0),
+		Use: "status", Short: "Say when it ran last, what it came to and when it runs next", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error {
 				ctx, cancel := context.WithTimeout(ctx, callTimeout)
 				defer cancel()
-				state, err := f.ScheduleState(ctx, schedule)
-				if err != nil {
-					return fmt.Errorf("schedule %s: %w", schedule, err)
-				}
-				return a.printState(state)
+				return a.status(ctx, f, s)
 			})
 		},
 	}
 }
 
-func (a *app) printState(s fleet.ScheduleState) error {
+// sweepStatus is what is printed of a schedule as an object.
+type sweepStatus struct {
+	fleet.ScheduleState
+	Every  string `json:"every"` // as Go writes a duration
+	Result any    `json:"result,omitempty"`
+}
+
+func (a *app) status(ctx context.Context, f Fleet, s sweep) error {
+	state, err := f.ScheduleState(ctx, s.schedule.ID)
+	if err != nil {
+		return fmt.Errorf("schedule %s: %w", s.schedule.ID, err)
+	}
+	result, table := s.last()
+	at, err := f.LastResult(ctx, s.schedule.ID, result)
+	if err != nil && !errors.Is(err, fleet.ErrNoRun) {
+		return err
+	}
+	shown := sweepStatus{ScheduleState: state, Every: state.Every.String()}
+	text := a.stateText(state)
+	if err == nil {
+		shown.Result, text = result, text+"\n"+table(at)
+	}
+	return a.printOr(shown, text)
+}
+
+// printOr prints an object where one is asked for, and otherwise a text.
+func (a *app) printOr(object any, text string) error {
 	switch a.output {
 	case outputJSON:
-		return a.printJSON(s)
+		return a.printJSON(object)
 	case outputYAML:
-		return a.printYAMLOf(s)
+		return a.printYAMLOf(object)
+	default:
+		return a.print(text)
 	}
+}
+
+func (a *app) stateText(s fleet.ScheduleState) string {
 	var b strings.Builder
 	paused := ""
 	if s.Paused {
-		paused = ", PAUSED: " + s.Note
+		paused = ", PAUSED: " + oneLine(s.Note)
 	}
 	fmt.Fprintf(&b, "%s: every %s%s\n", s.ID, s.Every, paused)
 	fmt.Fprintf(&b, "last success: %s\n", a.ago(s.LastSuccess))
@@ -103,7 +134,7 @@ func (a *app) printState(s fleet.ScheduleState) error {
 	if !s.NextRun.IsZero() && !s.Paused {
 		fmt.Fprintf(&b, "next run:     in %s\n", s.NextRun.Sub(a.Now()).Round(time.Second))
 	}
-	return a.print(b.String())
+	return b.String()
 }
 
 func (a *app) ago(at time.Time) string {

@@ -398,8 +398,9 @@ func TestOneSweepAtATimeIsRunByHandBesideThatOfTheSchedule(t *testing.T) {
 		_, err := g.temporal.DescribeWorkflow(t.Context(), s.ID+"/by-hand", "")
 		return err == nil
 	}, soon, tick)
-	err := g.RunSweep(t.Context(), s, gc.Input{}, &gc.Result{})
-	require.ErrorIs(t, err, fleet.ErrConflict)
+	within, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	require.ErrorIs(t, g.RunSweep(within, s, gc.Input{}, &gc.Result{}), fleet.ErrConflict)
 	g.plant("u-"+g.name, "default/nobody", time.Now().Add(-time.Hour))
 	g.work()
 	require.NoError(t, <-planned)
