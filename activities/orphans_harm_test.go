@@ -172,3 +172,21 @@ func TestARefusedSweepIsNoSuccess(t *testing.T) {
 		require.Equal(t, want, got, "%d orphans", n)
 	}
 }
+
+// A backend may be configured under two names: whose an instance is does not depend on
+// the name that lists it.
+func TestAnotherNameOfABackendSparesWhatIsOwned(t *testing.T) {
+	t.Parallel()
+	backend := planted(3)
+	o := &owners{birth: yesterday(), living: map[string]bool{"uid-0": true}, states: map[string]activities.OwnerState{
+		"default/p1": {Found: true, Running: true, UID: "uid-1"},
+		"default/p2": {Found: true, Ended: true},
+	}}
+	for i, name := range []string{"lab", "lab-again"} {
+		report, err := sweepOf(t, backend, o, activities.SweepInput{Provider: name})
+		require.NoError(t, err)
+		require.Equal(t, 1-i, report.Deleted, "what one has deleted is not there for the other")
+		require.Equal(t, 2, report.Living, name)
+	}
+	require.Len(t, backend.Instances(), 2)
+}

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,7 @@ func sweptBy(
 	var s sdktest.WorkflowTestSuite
 	env := s.NewTestActivityEnvironment()
 	env.RegisterActivity(hands)
-	in.Provider = "lab"
+	in.Provider = cmp.Or(in.Provider, "lab")
 	v, err := env.ExecuteActivity(hands.SweepOrphans, in)
 	if err == nil {
 		require.NoError(t, v.Get(&report))

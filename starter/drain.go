@@ -45,8 +45,9 @@ type drainOptions struct {
 func (a *app) drainCommand() *cobra.Command {
 	var o drainOptions
 	cmd := &cobra.Command{
-		Use: "drain {--provider NAME | --all} --yes", Short: "Delete every proxy of a provider, and wait until nothing is left",
-		Long: drainHelp, Args: exactly(0),
+		Use:   "drain {--provider NAME | --all} --yes",
+		Short: "Delete every proxy of a provider, and wait until nothing is left",
+		Long:  drainHelp, Args: exactly(0),
 		Example: "  starter drain --provider gcp\n  starter drain --provider gcp --yes --reason \"the project is closed\"",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd.CommandPath()); err != nil {
@@ -115,7 +116,8 @@ func (a *app) drain(ctx context.Context, d *drainage) error {
 		}
 		select {
 		case <-within.Done():
-			return d.told(d.left.text(a.Now()), fmt.Errorf("drain: after %s something is left, or could not be looked for", d.timeout))
+			return d.told(d.left.text(a.Now()),
+				fmt.Errorf("drain: after %s something is left, or could not be looked for", d.timeout))
 		case <-time.After(d.left.pause()):
 		}
 	}

@@ -31,7 +31,7 @@ func (d *drained) Delete(ctx context.Context, namespace, name, reason string) (v
 	return d.fakeFleet.Delete(ctx, namespace, name, reason)
 }
 
-func (d *drained) WaitGone(ctx context.Context, namespace, name string) error {
+func (d *drained) WaitGone(ctx context.Context, _, name string) error {
 	if slices.Contains(d.stuckOnes, name) {
 		<-ctx.Done()
 		return ctx.Err()

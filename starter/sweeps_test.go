@@ -69,13 +69,21 @@ func swept() gc.Result {
 			Provider: "gcp", Listed: 9, Living: 4, Young: 1, Convicts: 2, Doubts: 2, Deleted: 1, Unlisted: 3,
 			Omitted: []string{"zone-b", "zone-c"},
 			Findings: []activities.Finding{
-				{ID: "zone-a/x", Kind: "instance", Owner: "default/x", CreatedAt: noon.Add(-time.Hour), Why: "OwnerClosed",
-					Proof: "it is\nTerminated", Convict: true, Deleted: true},
-				{ID: "zone-a/y", Kind: "volume", Owner: "default/y", Why: "OwnerMissing", Proof: "none", Convict: true, Error: "409"},
+				{
+					ID: "zone-a/x", Kind: "instance", Owner: "default/x", CreatedAt: noon.Add(-time.Hour),
+					Why: "OwnerClosed", Proof: "it is\nTerminated", Convict: true, Deleted: true,
+				},
+				{
+					ID: "zone-a/y", Kind: "volume", Owner: "default/y",
+					Why: "OwnerMissing", Proof: "none", Convict: true, Error: "409",
+				},
 				{ID: "zone-a/z", Kind: "instance", Why: "NoOwner", Proof: "it carries no owner mark"},
 			},
 		}},
-		{SweepReport: activities.SweepReport{Provider: "kvm"}, Fault: &activities.Fault{Class: providers.ErrTransient, Text: "no\nroute"}},
+		{
+			SweepReport: activities.SweepReport{Provider: "kvm"},
+			Fault:       &activities.Fault{Class: providers.ErrTransient, Text: "no\nroute"},
+		},
 	}}
 }
 
@@ -160,17 +168,22 @@ func TestSweepsByHand(t *testing.T) {
 	}{
 		"gc plan": {
 			"gc plan", planned(), `run orphan-gc {"plan":true}`,
-			"PROVIDER  LISTED  LIVING  YOUNG  DOUBTS  ORPHANS  DELETED\ngcp       1       0       0      0       1        0\n\n" +
-				"-       ID        KIND      OWNER  AGE  WHY          PROOF\norphan  zone-a/x  instance  -      -    OwnerClosed  ended\n",
+			"PROVIDER  LISTED  LIVING  YOUNG  DOUBTS  ORPHANS  DELETED\n" +
+				"gcp       1       0       0      0       1        0\n\n" +
+				"-       ID        KIND      OWNER  AGE  WHY          PROOF\n" +
+				"orphan  zone-a/x  instance  -      -    OwnerClosed  ended\n",
 		},
 		"gc run": {"gc run", swept(), `run orphan-gc {}`, sweptTable},
 		"gc run with everything": {
 			"gc run --provider gcp,kvm --force --include-unproven --everything", swept(),
 			`run orphan-gc {"providers":["gcp","kvm"],"force":true,"includeUnproven":true,"everything":true}`, sweptTable,
 		},
-		"drift plan": {"drift plan --provider gcp", drifting(), `run drift-sweep {"providers":["gcp"],"plan":true}`, driftingTable},
-		"drift run":  {"drift run", drifting(), `run drift-sweep {}`, driftingTable},
-		"check run":  {"check run --provider kvm", round(), `run provider-check {"providers":["kvm"]}`, roundTable},
+		"drift plan": {
+			"drift plan --provider gcp", drifting(),
+			`run drift-sweep {"providers":["gcp"],"plan":true}`, driftingTable,
+		},
+		"drift run": {"drift run", drifting(), `run drift-sweep {}`, driftingTable},
+		"check run": {"check run --provider kvm", round(), `run provider-check {"providers":["kvm"]}`, roundTable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +216,9 @@ func TestASweepThatWasRefusedShowsItsFindingsAndFails(t *testing.T) {
 
 func TestASweepThatFails(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"gc run", "gc plan", "drift run", "drift plan", "check run", "gc pause", "gc resume", "gc status"} {
+	for _, args := range []string{
+		"gc run", "gc plan", "drift run", "drift plan", "check run", "gc pause", "gc resume", "gc status",
+	} {
 		s := &fakeSweeps{fail: fmt.Errorf("%w: gone", fleet.ErrUnavailable)}
 		out, errOut, code := run(t.Context(), &fakeFleet{Sweeps: s}, "", strings.Fields(args)...)
 		require.Equal(t, 1, code, args)
@@ -268,7 +283,8 @@ func TestTheStatusOfASchedule(t *testing.T) {
 			require.Equal(t, tc.want, out)
 		})
 	}
-	out, _, code := run(t.Context(), &fakeFleet{Sweeps: &fakeSweeps{state: paused, result: round()}}, "", "check", "status", "-o", "json")
+	f := &fakeFleet{Sweeps: &fakeSweeps{state: paused, result: round()}}
+	out, _, code := run(t.Context(), f, "", "check", "status", "-o", "json")
 	require.Zero(t, code)
 	var object struct {
 		ID, Every string

@@ -39,7 +39,9 @@ func New(fleet Fleet, opts Options) *Server {
 		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
 	}
 	// Every other route is in the generated table.
-	operations := openapi.NewStrictHandler(handlers{fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}}, nil)
+	operations := openapi.NewStrictHandler(handlers{
+		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},
+	}, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: parameterChecks()})
 	return s

@@ -126,6 +126,12 @@ func (w *world) write(name, content string) {
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600))
 }
 
+func (w *world) read(name string) string {
+	raw, err := os.ReadFile(filepath.Join(w.dir, name))
+	require.NoError(w.t, err)
+	return string(raw)
+}
+
 // start runs the worker and waits until it is ready.
 func (w *world) start() {
 	w.t.Helper()
