@@ -53,31 +53,34 @@ type ScheduleState struct {
 }
 
 // EnsureSchedules makes the schedules that are not there, and makes those that are as
-// they are wanted: the last one to ask wins. One that somebody paused stays paused.
+// they are wanted: the last one to ask wins. One that somebody paused stays paused. An
+// error names the command that does it by hand.
 func (c *Client) EnsureSchedules(ctx context.Context, wanted ...Schedule) error {
 	for _, s := range wanted {
-		if err := c.ensureSchedule(ctx, s); err != nil {
-			return fmt.Errorf("schedule %s: %w", s.ID, translate(err))
+		if verb, err := c.ensureSchedule(ctx, s); err != nil {
+			return fmt.Errorf("schedule %s: %w; run: temporal schedule %s", s.ID, translate(err), c.byHand(verb, s))
 		}
 	}
 	return nil
 }
 
-func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
-	_, err := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: s.ID, Spec: s.spec(), Action: c.action(s),
-		Overlap: overlap, CatchupWindow: catchUp,
+// ensureSchedule returns what could not be done: create or update.
+func (c *Client) ensureSchedule(ctx context.Context, s Schedule) (verb string, _ error) {
+	_, fault := c.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: s.ID, Spec: s.spec(), Action: c.action(s), Overlap: overlap, CatchupWindow: catchUp,
 	})
-	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return err
+	if fault == nil {
+		return "", nil
 	}
 	h := c.temporal.ScheduleClient().GetHandle(ctx, s.ID)
 	have, err := h.Describe(ctx)
-	if err != nil {
-		return err
-	}
-	if c.isWanted(s, have.Schedule) {
-		return nil
+	switch {
+	case err != nil && !errors.Is(fault, temporal.ErrScheduleAlreadyRunning):
+		return "create", fault
+	case err != nil:
+		return "update", err
+	case c.isWanted(s, have.Schedule):
+		return "", nil // also where this worker may not make one
 	}
 	change := func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 		spec, is := s.spec(), in.Description.Schedule
@@ -85,7 +88,14 @@ func (c *Client) ensureSchedule(ctx context.Context, s Schedule) error {
 		is.Policy = &client.SchedulePolicies{Overlap: overlap, CatchupWindow: catchUp}
 		return &client.ScheduleUpdate{Schedule: &is}, nil // its state is as it was: it may be paused
 	}
-	return h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: change})
+	return "update", h.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: change})
+}
+
+// byHand are the arguments of the Temporal CLI that make a schedule as it is wanted.
+func (c *Client) byHand(verb string, s Schedule) string {
+	return fmt.Sprintf("%s --schedule-id %s --interval %s --jitter %s --overlap-policy Skip --catchup-window %s "+
+		"--workflow-id %s --type %s --task-queue %s --execution-timeout %s",
+		verb, s.ID, s.Every, s.Every/jitterPart, catchUp, s.ID, s.Workflow, c.taskQueue, s.Within)
 }
 
 // isWanted reports whether a schedule needs no change.

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -27,15 +28,16 @@ import (
 // asked are the owners as the sweep asks for them, with what a test puts in between.
 type asked struct {
 	*fleet.Client
-	blind    bool         // Visibility shows nothing
-	limit    atomic.Int64 // so many owners are answered for; 0 is no limit
+	blind    bool            // Visibility shows nothing
+	living   map[string]bool // what it shows instead of what is there; nil for that
+	limit    atomic.Int64    // so many owners are answered for; 0 is no limit
 	count    atomic.Int64
 	answered sync.Map // the UIDs of those
 }
 
 func (o *asked) LivingUIDs(ctx context.Context) (map[string]bool, error) {
-	if o.blind {
-		return nil, nil
+	if o.blind || o.living != nil {
+		return o.living, nil
 	}
 	return o.Client.LivingUIDs(ctx)
 }
@@ -410,4 +412,46 @@ func TestOneSweepAtATimeIsRunByHandBesideThatOfTheSchedule(t *testing.T) {
 		require.NoError(t, err)
 		return !state.LastSuccess.IsZero()
 	}, soon, tick)
+}
+
+func TestAnEmptyDatabaseDeletesNoneOfManyInstances(t *testing.T) {
+	for _, n := range []int{3, 300} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			g := newGCLab(t)
+			g.work()
+			for i := range n {
+				g.plant(fmt.Sprintf("u%d-%s", i, g.name), fmt.Sprintf("default/%s-%d", g.name, i), time.Now().Add(-time.Hour))
+			}
+			s := g.collect(gc.Input{Force: true})
+			require.Zero(t, s.Deleted)
+			require.Equal(t, n, s.Doubts)
+			require.Equal(t, activities.WhyAdoptable, s.Findings[0].Why)
+			require.Len(t, g.backend.Instances(), n)
+		})
+	}
+}
+
+func TestTenThousandInstancesAndAHundredOrphansFitAHistory(t *testing.T) {
+	const all, orphans, most = 10_000, 100, 256 << 10
+	g := newGCLab(t)
+	g.work()
+	g.owners.living = map[string]bool{}
+	for i := range all {
+		uid := fmt.Sprintf("u%d-%s", i, g.name)
+		g.plant(uid, fmt.Sprintf("default/%s-%d", g.name, i), time.Now())
+		if i >= orphans {
+			g.owners.living[uid] = true
+		}
+	}
+	s := g.collect(gc.Input{MinAge: time.Nanosecond})
+	require.Equal(t, orphans, s.Deleted)
+	require.Len(t, s.Findings, orphans)
+	require.Len(t, g.backend.Instances(), all-orphans)
+	history := g.temporal.GetWorkflowHistory(t.Context(), g.name+"/by-hand", "", false,
+		enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		require.NoError(t, err)
+		require.Less(t, proto.Size(event), most, event.GetEventType())
+	}
 }
