@@ -62,4 +62,5 @@ func TestAFleetThatIsSilentDoesNotHoldUpTheProviders(t *testing.T) {
 	list := s.listed(t)
 	require.Len(t, list.Items, 2)
 	require.Contains(t, list.Checks.Error, "deadline")
+	require.LessOrEqual(t, s.fleet.limit, 2*time.Second)
 }
