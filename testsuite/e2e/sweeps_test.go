@@ -47,8 +47,8 @@ func TestTheFleetLooksAfterItself(t *testing.T) {
 	w.running("a")
 	b := w.running("b")
 
-	for _, name := range []string{"gc", "drift", "check"} {
-		require.Contains(t, w.starter(name, "status"), ": every ")
+	for name, every := range map[string]string{"gc": "10m0s", "drift": "2m0s", "check": "2s"} {
+		require.Contains(t, w.starter(name, "status"), ": every "+every+"\n")
 	}
 	require.Contains(t, w.starter("drift", "run"), "local     2")
 	require.Contains(t, w.starter("check", "run"), "Reachable")
@@ -80,6 +80,7 @@ func TestReport21ALostInstanceIsNoticedByTheSchedule(t *testing.T) {
 	w.start()
 	status, body := w.put("a", spec)
 	require.Equal(t, http.StatusCreated, status, string(body))
+	require.Contains(t, w.starter("drift", "status"), "drift-sweep: every 1s\n")
 	first := w.running("a").Status.InstanceCreatedAt
 	for _, pids := range w.processes() {
 		require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
