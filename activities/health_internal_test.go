@@ -59,7 +59,8 @@ func TestWhatAProxyIsTold(t *testing.T) {
 		"the target is down":       {healthy, ruled(probe.HealthHealthy, false, v1.ReasonInconclusive), ""},
 		"the target is down still": {unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonInconclusive), ""},
 		"no target, again": {
-			shows(nil, v1.ConditionUnknown, v1.ReasonNoTarget, longAgo), ruled(probe.HealthUnknown, false, v1.ReasonNoTarget), "",
+			shows(nil, v1.ConditionUnknown, v1.ReasonNoTarget, longAgo),
+			ruled(probe.HealthUnknown, false, v1.ReasonNoTarget), "",
 		},
 	}
 	for name, tc := range tests {

@@ -65,24 +65,7 @@ func createMutants() map[string]mutant {
 		},
 		"creates at the same time get one ID": {
 			row: "ConcurrentCreatesAreApart", says: "the ID leads to the instance that was asked for",
-			twist: func(w *twisted) {
-				var running atomic.Int32
-				var first atomic.Value
-				w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
-					defer running.Add(-1)
-					alone := running.Add(1) == 1
-					id, err := w.Faults.Create(ctx, req)
-					if alone && err == nil {
-						first.Store([2]string{req.Name, id})
-					}
-					runtimeYield()
-					// Calls for one name are left alone: other rows look at those.
-					if of, ok := first.Load().([2]string); !alone && ok && of[0] != req.Name && err == nil {
-						id = of[1]
-					}
-					return id, err
-				}
-			},
+			twist: sharesIDs,
 		},
 		"a create that was cut off stays half made": {
 			row: "CutOffCreateResumes", says: "the instance runs",
@@ -200,3 +183,23 @@ func notFound(id string) error {
 }
 
 func runtimeYield() { <-time.After(time.Millisecond) }
+
+// sharesIDs answers creates at the same time with one ID. Calls for one name are left
+// alone: other rows look at those.
+func sharesIDs(w *twisted) {
+	var running atomic.Int32
+	var first atomic.Value
+	w.create = func(ctx context.Context, req providers.CreateRequest) (string, error) {
+		defer running.Add(-1)
+		alone := running.Add(1) == 1
+		id, err := w.Faults.Create(ctx, req)
+		if alone && err == nil {
+			first.Store([2]string{req.Name, id})
+		}
+		runtimeYield()
+		if of, ok := first.Load().([2]string); !alone && ok && of[0] != req.Name && err == nil {
+			id = of[1]
+		}
+		return id, err
+	}
+}
