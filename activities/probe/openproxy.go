@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/textproto"
 	"strings"
+	"sync"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -21,10 +22,8 @@ type Openness struct {
 
 // NoSecondProber is what is known of a proxy that nobody looks at from outside.
 func NoSecondProber() Openness {
-	return Openness{
-		Status: v1.ConditionUnknown, Reason: v1.ReasonNoSecondProber,
-		Text: "no second prober is configured, so nobody has tried from an address that is not a client's",
-	}
+	c := v1.NoSecondProber()
+	return Openness{Status: c.Status, Reason: c.Reason, Text: c.Message}
 }
 
 // access is what a stranger's request met.
@@ -42,6 +41,30 @@ const (
 // mail server is touched. Credentials of the proxy are not sent. It must be called
 // where the prober's address is none that the proxy serves.
 func (p *Prober) OpenProxy(ctx context.Context, target Target, proxy Proxy) Openness {
+	return p.openness(ctx, target, proxy, func() Control { return p.Control(ctx, target) })
+}
+
+// OpenProxies is OpenProxy for every job, as many at once as Concurrency says, in the
+// order of the jobs. Each distinct target is tried directly once. What is unfinished
+// when ctx ends is Unknown.
+func (p *Prober) OpenProxies(ctx context.Context, jobs []Job) []Openness {
+	direct, slots := p.controls(ctx, jobs), make(chan struct{}, p.concurrency())
+	found := make([]Openness, len(jobs))
+	var group sync.WaitGroup
+	for i, j := range jobs {
+		group.Go(func() {
+			slots <- struct{}{} // none is held for long: every step has its limit
+			defer func() { <-slots }()
+			found[i] = p.openness(ctx, j.Target, j.Proxy, direct[j.Target])
+		})
+	}
+	group.Wait()
+	return found
+}
+
+// openness is OpenProxy with a way to learn whether the target is reached directly,
+// which is not always asked for.
+func (p *Prober) openness(ctx context.Context, target Target, proxy Proxy, direct func() Control) Openness {
 	if target.IsZero() {
 		return Openness{Status: v1.ConditionUnknown, Reason: v1.ReasonNoTarget, Text: "no target is configured"}
 	}
@@ -52,9 +75,9 @@ func (p *Prober) OpenProxy(ctx context.Context, target Target, proxy Proxy) Open
 	smtp, smtpText := p.knock(ctx, mail, anonymous)
 	control := Control{}
 	if web == accessAbsent || smtp == accessAbsent {
-		control = p.Control(ctx, target)
+		control = direct()
 	}
-	status, reason := openness(web, smtp, control.Reached)
+	status, reason := judgeOpenness(web, smtp, control.Reached)
 	return Openness{Status: status, Reason: reason, Text: fmt.Sprintf("%s: %s; %s: %s", web, webText, smtp, smtpText)}
 }
 
@@ -99,9 +122,9 @@ func tried(status int, header textproto.MIMEHeader) bool {
 	return status == 502 || status == 504 || isTinyproxy(header)
 }
 
-// openness is the verdict on both tunnels; direct says whether the prober reaches the
+// judgeOpenness is the verdict on both tunnels; direct says whether the prober reaches the
 // target without the proxy, so that being kept away proves something. Pure.
-func openness(web, smtp access, direct bool) (v1.ConditionStatus, string) {
+func judgeOpenness(web, smtp access, direct bool) (v1.ConditionStatus, string) {
 	closed := func(a access) bool { return a == accessDenied || a == accessAbsent && direct }
 	switch {
 	case web == accessGranted || smtp == accessGranted:

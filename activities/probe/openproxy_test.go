@@ -1,9 +1,11 @@
 package probe_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,42 @@ func TestReport47AnOpenProxyIsFound(t *testing.T) {
 			require.Contains(t, got.Text, "target.example:443")
 			require.Contains(t, got.Text, "target.example:25")
 		})
+	}
+}
+
+func TestManyAreAskedAtOnceAndTheirTargetOnce(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	answering := func(text string) probe.Job {
+		return probe.Job{Target: x.Target, Proxy: serve(t, func(conn net.Conn) {
+			readRequest(conn)
+			_, _ = io.WriteString(conn, text)
+		})}
+	}
+	cut, untargeted := answering(""), answering(opened)
+	untargeted.Target = probe.Target{}
+	jobs := []probe.Job{answering(opened), cut, untargeted, answering(denied), cut}
+	var direct atomic.Int32
+	reach := x.dialer(x.address)
+	p := probe.Prober{Limits: generous(), Concurrency: 2, Dial: func(
+		ctx context.Context, network, address string,
+	) (net.Conn, error) {
+		if address == x.Address() {
+			direct.Add(1)
+		}
+		return reach(ctx, network, address)
+	}}
+	var reasons []string
+	for _, o := range p.OpenProxies(t.Context(), jobs) {
+		reasons = append(reasons, o.Reason)
+	}
+	require.Equal(t, []string{v1.ReasonOpenProxy, v1.ReasonClosed, v1.ReasonNoTarget, v1.ReasonClosed, v1.ReasonClosed}, reasons)
+	require.EqualValues(t, 1, direct.Load())
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, o := range p.OpenProxies(ended, []probe.Job{answering(opened)}) {
+		require.Equal(t, v1.ConditionUnknown, o.Status, o.Text)
 	}
 }
 

@@ -72,6 +72,15 @@ const (
 	ReasonNoSecondProber = "NoSecondProber"
 )
 
+// NoSecondProber is the condition OpenProxy of a proxy that nobody has looked at from
+// outside, as it is shown where there is none. It has no time: nothing changed.
+func NoSecondProber() Condition {
+	return Condition{
+		Type: ConditionOpenProxy, Status: ConditionUnknown, Reason: ReasonNoSecondProber,
+		Message: "no second prober has tried it from an address that is none of its clients'",
+	}
+}
+
 // Condition returns the condition of a type, and whether there is one.
 func (s ProxyStatus) Condition(kind string) (Condition, bool) {
 	for _, c := range s.Conditions {

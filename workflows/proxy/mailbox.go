@@ -32,12 +32,21 @@ type Hint struct {
 	Secret bool `json:"secret,omitempty"`
 }
 
+// OpenProxyReport is signalled when what a stranger meets at a proxy changes.
+type OpenProxyReport struct {
+	Status  v1.ConditionStatus `json:"status"` // True: it lets strangers in
+	Reason  string             `json:"reason"`
+	Message string             `json:"message,omitempty"`
+	IP      string             `json:"ip,omitempty"` // that was asked, as in HealthReport
+}
+
 // mailbox is everything that reaches a run without a handler: the signals, and a
 // request to cancel. Nothing blocks on it: a receiver that is parked in another
 // coroutine may hold a signal while the run continues as new, and lose it.
 type mailbox struct {
 	ctx                  workflow.Context // the run's own, which a cancel reaches
 	delete, health, hint workflow.ReceiveChannel
+	openProxy            workflow.ReceiveChannel
 }
 
 func newMailbox(ctx workflow.Context) mailbox {
@@ -46,13 +55,16 @@ func newMailbox(ctx workflow.Context) mailbox {
 		delete: workflow.GetSignalChannel(ctx, SignalDelete),
 		health: workflow.GetSignalChannel(ctx, SignalHealth),
 		hint:   workflow.GetSignalChannel(ctx, SignalHint),
+
+		openProxy: workflow.GetSignalChannel(ctx, SignalOpenProxy),
 	}
 }
 
 // takeMail handles what has arrived, without blocking. The waits call it from their
 // conditions.
 func (e *entity) takeMail() {
-	taken := take(e.mail.delete, e.onDelete) + take(e.mail.health, e.onHealth) + take(e.mail.hint, e.onHint)
+	taken := take(e.mail.delete, e.onDelete) + take(e.mail.health, e.onHealth) + take(e.mail.hint, e.onHint) +
+		take(e.mail.openProxy, e.onOpenProxy)
 	e.state.Messages += taken
 	if e.mail.ctx.Err() != nil {
 		e.requestDelete(e.mail.ctx, DeleteInput{Reason: "cancelled"})
@@ -104,6 +116,29 @@ func (e *entity) onHealth(r HealthReport) {
 	}
 	if was.Reason != r.Reason {
 		e.note(e.mail.ctx, r.Reason, "", r.Message)
+	}
+}
+
+// onOpenProxy takes over what a stranger meets; it changes nothing at the backend, and
+// nothing in discovery. In a run of before, the history may have been written by code
+// that did not know the signal.
+func (e *entity) onOpenProxy(r OpenProxyReport) {
+	s := &e.state.Status
+	if e.version < versionOpenProxy || s.ProviderID == "" || r.IP != "" && r.IP != s.IP {
+		return
+	}
+	c := v1.Condition{
+		Type: v1.ConditionOpenProxy, Status: v1.ConditionUnknown,
+		Reason: brief(r.Reason, wordKept), Message: brief(r.Message, textKept),
+	}
+	if r.Status == v1.ConditionTrue || r.Status == v1.ConditionFalse {
+		c.Status = r.Status
+	}
+	was, _ := s.Condition(v1.ConditionOpenProxy)
+	s.SetCondition(workflow.Now(e.mail.ctx), c)
+	e.dirty = true
+	if was.Reason != c.Reason {
+		e.note(e.mail.ctx, c.Reason, "", c.Message)
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	SignalDelete = "delete"
 	SignalHealth = "health"
 	SignalHint   = "hint"
+	// SignalOpenProxy tells what a stranger meets.
+	SignalOpenProxy = "openProxy"
 
 	QueryStatus   = "status"
 	QueryTimeline = "timeline"

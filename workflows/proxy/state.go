@@ -177,6 +177,7 @@ func (s *State) forget() {
 	s.Status.InstanceCreatedAt, s.Status.Healthy, s.Undecided = time.Time{}, nil, false
 	s.Creating, s.Removing, s.Misses, s.AskedAt = false, false, 0, time.Time{}
 	s.MissedAt = time.Time{}
+	s.Status.DropCondition(v1.ConditionOpenProxy) // another instance may have other rules
 }
 
 // note adds one line to the timeline.

@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -44,5 +46,69 @@ func TestWhatBlamesNobodyOnlyGivesAReason(t *testing.T) {
 	})
 	sc.at(4*time.Hour, func() { require.Equal(t, v1.ReasonNotProbed, sc.condition(v1.ConditionHealthy).Reason) })
 	sc.deleteAt(5 * time.Hour)
+	sc.runs()
+}
+
+func (sc *scene) openProxy() (c v1.Condition, known bool) {
+	return sc.status().Condition(v1.ConditionOpenProxy)
+}
+
+// Report 47: scrapoxy/scrapoxy#21.
+func TestReport47AnOpenProxySaysSo(t *testing.T) {
+	sc := newScene(t)
+	open := OpenProxyReport{Status: v1.ConditionTrue, Reason: v1.ReasonOpenProxy, Message: "granted"}
+	sc.at(time.Minute, func() {
+		elsewhere := open
+		elsewhere.IP = "127.9.9.9"
+		sc.SignalWorkflow(SignalOpenProxy, elsewhere)
+	})
+	sc.at(2*time.Minute, func() {
+		_, known := sc.openProxy()
+		require.False(t, known, "that was the instance before")
+		open.IP = sc.status().IP
+		sc.SignalWorkflow(SignalOpenProxy, open)
+	})
+	sc.at(3*time.Minute, func() {
+		c := sc.condition(v1.ConditionOpenProxy)
+		require.Equal(t, v1.ConditionTrue, c.Status)
+		require.Equal(t, v1.ReasonOpenProxy, c.Reason)
+		require.Equal(t, 1, sc.told(v1.ReasonOpenProxy))
+		_, usable := v1.EndpointOf(v1.Proxy{Spec: sc.spec, Status: sc.status()})
+		require.True(t, usable, "it is a danger for its owner, and works for its clients")
+		sc.SignalWorkflow(SignalOpenProxy, open)
+	})
+	sc.at(4*time.Minute, func() {
+		require.Equal(t, 1, sc.told(v1.ReasonOpenProxy), "told once")
+		sc.tell(UpdateReplace, "replace", Why{})
+	})
+	sc.at(time.Hour, func() {
+		_, known := sc.openProxy()
+		require.False(t, known, "another instance may have other rules")
+		sc.SignalWorkflow(SignalOpenProxy, OpenProxyReport{
+			Status: "Perhaps", Reason: strings.Repeat("R", 2000), Message: strings.Repeat("m", 5000),
+		})
+	})
+	sc.at(2*time.Hour, func() {
+		c := sc.condition(v1.ConditionOpenProxy)
+		require.Equal(t, v1.ConditionUnknown, c.Status, "a status that nobody knows")
+		require.LessOrEqual(t, len(c.Reason), wordKept+len("…"))
+		require.LessOrEqual(t, len(c.Message), textKept+len("…"))
+	})
+	sc.deleteAt(3 * time.Hour)
+	sc.runs()
+}
+
+func TestARunOfBeforeKnowsNoOpenProxy(t *testing.T) {
+	sc := newScene(t)
+	sc.OnGetVersion(changeRound, workflow.Version(versionFirst), workflow.Version(versionNewest)).
+		Return(workflow.Version(versionDeadlines))
+	sc.at(time.Minute, func() {
+		sc.SignalWorkflow(SignalOpenProxy, OpenProxyReport{Status: v1.ConditionTrue, Reason: v1.ReasonOpenProxy})
+	})
+	sc.at(2*time.Minute, func() {
+		_, known := sc.openProxy()
+		require.False(t, known, "its history may have been written by other code")
+	})
+	sc.deleteAt(time.Hour)
 	sc.runs()
 }

@@ -10,7 +10,8 @@ const (
 	versionFirst     = 1 // 2026-11-29: observe, decide, execute, wait
 	versionRelease   = 2 // 2026-11-30: a hint that the provider changed releases a latch
 	versionDeadlines = 3 // 2026-11-30: a watch ends when a deadline passes, which is told once
-	versionNewest    = versionDeadlines
+	versionOpenProxy = 4 // 2026-11-30: the signal openProxy is taken
+	versionNewest    = versionOpenProxy
 )
 
 // pinVersion is called once, at the start of a run, never in a loop.
