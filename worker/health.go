@@ -77,6 +77,12 @@ func (f probed) Report(ctx context.Context, p v1.Proxy, r activities.HealthRepor
 	})
 }
 
+func (f probed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Openness) error {
+	return f.Client.ReportOpenProxy(ctx, p, proxy.OpenProxyReport{
+		Status: o.Status, Reason: o.Reason, Message: o.Text, IP: p.Status.IP,
+	})
+}
+
 // Replace leaves alone what has no instance any more, or is gone.
 func (f probed) Replace(ctx context.Context, namespace, name, reason, request string) error {
 	_, err := f.Client.Replace(ctx, namespace, name, reason, request)

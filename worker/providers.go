@@ -18,9 +18,11 @@ const tracerName = "github.com/egressfleet/egressfleet"
 
 // loadProviders constructs the configured providers in their decorators and follows
 // their file. A worker does not start with a file that is wrong. A process that only
-// serves the API shows it: it calls no provider, and its answers need none.
+// serves the API shows it: it calls no provider, and its answers need none. A second
+// prober does not read it: credentials of backends have no business outside.
 func (p *process) loadProviders(ctx context.Context) error {
-	if p.cfg.ProvidersFile == "" && !p.cfg.Plays(config.RoleWorker) {
+	told := p.cfg.ProvidersFile != "" && p.cfg.Plays(config.RoleAPI)
+	if !told && !p.cfg.Plays(config.RoleWorker) {
 		return nil
 	}
 	p.releaser = newReleaser(p.log)

@@ -109,6 +109,7 @@ func (p *process) steps() []func(context.Context) error {
 	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)
 	add(config.RoleWorker, p.prepareNamespace, p.startWorker, p.openReleaser)
+	add(config.RoleOutside, p.prepareOutside, p.startOutside)
 	add(config.RoleAPI, p.openAPI)
 	return steps
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
-// schedules are the workflows that run by themselves, as often as it is configured.
+// schedules are the workflows that run by themselves, as often as it is configured;
+// the second prober has one more.
 func schedules(every config.Intervals) []fleet.Schedule {
 	gc, drift, check := fleet.OrphanGC(), fleet.DriftSweep(), fleet.ProviderCheck()
 	gc.Every = cmp.Or(every.GC, gc.Every)
@@ -26,6 +27,10 @@ func (p *process) sweeps(instances *activities.Instances) []any {
 	return []any{
 		&activities.Orphans{Instances: instances, Names: p.providers.Names, Owners: owners{p.fleet}, Metrics: metrics},
 		p.prober(instances),
+		&activities.OpenProxies{
+			Fleet: probed{p.fleet}, Names: p.providers.Names, TargetOf: p.targetOf,
+			Metrics: activities.NewOpenProxyMetrics(p.registry),
+		},
 		&activities.Checks{
 			Lookup: p.providers.Lookup, Names: p.providers.Names, Metrics: activities.NewCheckMetrics(p.registry),
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/health"
 	"github.com/egressfleet/egressfleet/workflows/installation"
+	"github.com/egressfleet/egressfleet/workflows/openproxy"
 	"github.com/egressfleet/egressfleet/workflows/providercheck"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
@@ -20,6 +21,7 @@ func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
 	w.RegisterWorkflowWithOptions(drift.Run, workflow.RegisterOptions{Name: drift.WorkflowType})
 	w.RegisterWorkflowWithOptions(providercheck.Run, workflow.RegisterOptions{Name: providercheck.WorkflowType})
 	w.RegisterWorkflowWithOptions(health.Run, workflow.RegisterOptions{Name: health.WorkflowType})
+	w.RegisterWorkflowWithOptions(openproxy.Run, workflow.RegisterOptions{Name: openproxy.WorkflowType})
 	w.RegisterWorkflowWithOptions(gc.Run, workflow.RegisterOptions{Name: gc.WorkflowType})
 	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
 }

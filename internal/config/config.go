@@ -17,10 +17,13 @@ import (
 // Role is a part that a worker process plays.
 type Role string
 
-// The roles. A process may play both.
+// The roles. A process may play several, but not worker and outside.
 const (
 	RoleWorker Role = "worker" // runs workflows and activities; needs providers
 	RoleAPI    Role = "api"    // serves HTTP
+	// RoleOutside is the second prober: it runs where no client of the proxies is, asks
+	// them as a stranger would, and needs no providers.
+	RoleOutside Role = "outside"
 )
 
 // Config is everything that a worker is told at its start. It holds no secret:

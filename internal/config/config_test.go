@@ -121,6 +121,13 @@ func TestTheRoleAPINeedsNoProviders(t *testing.T) {
 	require.False(t, got.Plays(config.RoleWorker))
 }
 
+func TestTheRoleOutsideNeedsNoProviders(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, "", nil, []string{"--installation=dev", "--role=outside"})
+	require.NoError(t, err)
+	require.Equal(t, []config.Role{config.RoleOutside}, got.Roles)
+}
+
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -185,10 +192,14 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		},
 		"an unknown role": {
 			text: full, args: []string{"--role=worker,gateway"},
-			want: []string{`roles: "gateway" is neither "worker" nor "api" (from --role)`},
+			want: []string{`roles: "gateway" is none of "worker", "api" and "outside" (from --role)`},
 		},
 		"no role": {
-			text: "installation: dev\nroles: []\n", want: []string{`roles: "" is neither "worker" nor "api"`},
+			text: "installation: dev\nroles: []\n", want: []string{`roles: "" is none of "worker", "api" and "outside"`},
+		},
+		"a second prober where the first one is": {
+			text: full, args: []string{"--role=outside,worker"},
+			want: []string{`roles: "outside,worker" holds "worker" and "outside"`, "from --role"},
 		},
 		"a level that is none": {
 			text: full, environ: []string{"EGRESSFLEET_LOG_LEVEL=loud"},

@@ -116,11 +116,15 @@ func setRoles(to *[]Role, text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		role := Role(strings.TrimSpace(name))
 		switch role {
-		case RoleWorker, RoleAPI:
+		case RoleWorker, RoleAPI, RoleOutside:
 			roles = append(roles, role)
 		default:
-			return fmt.Errorf("%q is neither %q nor %q", role, RoleWorker, RoleAPI)
+			return fmt.Errorf("%q is none of %q, %q and %q", role, RoleWorker, RoleAPI, RoleOutside)
 		}
+	}
+	if slices.Contains(roles, RoleWorker) && slices.Contains(roles, RoleOutside) {
+		return fmt.Errorf("%q holds %q and %q: the second prober runs where no client of the proxies is, and a worker is one",
+			text, RoleWorker, RoleOutside)
 	}
 	slices.Sort(roles)
 	*to = slices.Compact(roles)

@@ -73,7 +73,7 @@ func addressSettings() []setting {
 		},
 		{
 			"echo.certificate", "echo-certificate", "", "file for the certificate of the echo target: the role api writes it, " +
-				"and the role worker reads it where it is another process; empty where they are one",
+				"and the roles worker and outside read it where they are another process; empty where they are one",
 			func(c *Config, v string) error { c.Echo.Certificate = v; return nil },
 		},
 		{
@@ -135,7 +135,8 @@ func processSettings() []setting {
 			func(c *Config, v string) error { c.ProvidersFile = v; return nil },
 		},
 		{
-			"roles", "role", "api,worker", "what the process does: worker, api or both",
+			"roles", "role", "api,worker", "what the process does: worker, api, or both; or outside, " +
+				"the second prober, which runs where no client of the proxies is",
 			func(c *Config, v string) error { return setRoles(&c.Roles, v) },
 		},
 		{

@@ -153,5 +153,6 @@ func receipt(ctx context.Context, h client.WorkflowUpdateHandle, err error) (r p
 	if err == nil {
 		err = h.Get(ctx, &r)
 	}
+	r.Proxy = withOpenProxy(r.Proxy)
 	return r, translate(err)
 }

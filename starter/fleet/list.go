@@ -88,7 +88,19 @@ func (c *Client) shown(info *workflow.WorkflowExecutionInfo) (v1.Proxy, error) {
 		p.Metadata.UID, p.Metadata.CreatedAt = info.GetFirstRunId(), info.GetStartTime().AsTime()
 		p.Status.Since = p.Metadata.CreatedAt
 	}
-	return p, err
+	return withOpenProxy(p), err
+}
+
+// withOpenProxy says of a running proxy that nobody has looked at from outside, where it
+// shows nothing else. No workflow says so itself: it would be one event more in each.
+func withOpenProxy(p v1.Proxy) v1.Proxy {
+	if _, known := p.Status.Condition(v1.ConditionOpenProxy); known || p.Status.Phase != v1.PhaseRunning {
+		return p
+	}
+	c := v1.NoSecondProber()
+	c.LastTransitionTime = p.Status.Since
+	p.Status.Conditions = append(p.Status.Conditions, c)
+	return p
 }
 
 // published reads the memo of a workflow as it is.

@@ -69,8 +69,17 @@ func (c *Client) Busy(ctx context.Context, provider string) (int, error) {
 
 // Report tells a proxy a verdict. One that is gone is no error.
 func (c *Client) Report(ctx context.Context, p v1.Proxy, r proxy.HealthReport) error {
-	err := translate(c.temporal.SignalWorkflow(ctx, proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), "",
-		proxy.SignalHealth, r))
+	return c.signal(ctx, p, proxy.SignalHealth, r)
+}
+
+// ReportOpenProxy tells a proxy what a stranger meets. One that is gone is no error.
+func (c *Client) ReportOpenProxy(ctx context.Context, p v1.Proxy, r proxy.OpenProxyReport) error {
+	return c.signal(ctx, p, proxy.SignalOpenProxy, r)
+}
+
+func (c *Client) signal(ctx context.Context, p v1.Proxy, name string, arg any) error {
+	id := proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name)
+	err := translate(c.temporal.SignalWorkflow(ctx, id, "", name, arg))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

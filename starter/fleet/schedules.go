@@ -18,6 +18,7 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/health"
+	"github.com/egressfleet/egressfleet/workflows/openproxy"
 	"github.com/egressfleet/egressfleet/workflows/providercheck"
 )
 
@@ -272,4 +273,13 @@ func (c *Client) LastChecks(ctx context.Context) (time.Time, map[string]v1.Provi
 		found[h.Provider] = check
 	}
 	return round.At, found, nil
+}
+
+// OpenProxyCheck is the schedule that asks every running proxy as a stranger. The second
+// prober ensures it.
+func OpenProxyCheck() Schedule {
+	return Schedule{
+		ID: openproxy.Schedule, Workflow: openproxy.WorkflowType, Every: openproxy.Interval, Within: openproxy.Within,
+		Summary: "ask every running proxy as a stranger",
+	}
 }
