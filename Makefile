@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools contract chaos lint verify build generate replay-record clean \
+.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos lint verify build generate replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -42,6 +42,16 @@ test-tools: ## the prober against squid and tinyproxy as Debian ships them; need
 	@for tool in squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || \
 	{ echo "$$tool is not installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies
+
+# What a run that was cut off leaves is in namespaces of its own, and goes with them.
+test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root
+	@test "$$(uname -s)" = Linux || { echo "network namespaces are Linux's, and this is $$(uname -s)" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "network namespaces need root" >&2; exit 1; }
+	@for tool in ip squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || { echo "$$tool is not \
+	installed; on Debian: apt-get install -y --no-install-recommends iproute2 squid tinyproxy" >&2; exit 1; }; done
+	@export NETNS_PREFIX=egf$$$$; left() { ip netns list | awk -v p="$$NETNS_PREFIX-" 'index($$1, p) == 1 {print $$1}'; }; \
+	trap 'for n in $$(left); do ip netns pids $$n | xargs -r kill -9; ip netns delete $$n; done' EXIT; \
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/namespaces
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
