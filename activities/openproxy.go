@@ -183,7 +183,7 @@ func (r *OpenProxyReport) conclude(ctx context.Context, fleet Exposed, p v1.Prox
 	if !news {
 		return
 	}
-	if status == v1.ConditionTrue && shown.Status != v1.ConditionTrue {
+	if status == v1.ConditionTrue {
 		providers.Logger(ctx).Warn("open proxy: it lets strangers in", slog.String("proxy", name),
 			slog.String("provider", p.Spec.Provider), slog.String("address", p.Status.IP), slog.Int("port", p.Spec.Port),
 			slog.String("found", found.Text))

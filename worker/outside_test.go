@@ -92,4 +92,5 @@ func TestTheRoleOutsideAsksForItsOwnWorkOnly(t *testing.T) {
 	require.Equal(t, "egressfleet", action.GetTaskQueue().GetName())
 	require.Equal(t, "OpenProxyCheck", action.GetWorkflowType().GetName())
 	require.Contains(t, out.String(), "roles=outside")
+	require.NotContains(t, out.String(), "of-the-workers.yaml")
 }
