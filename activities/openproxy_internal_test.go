@@ -129,8 +129,8 @@ func answers(t *testing.T, text string) *net.TCPAddr {
 }
 
 func exposedAt(name string, at *net.TCPAddr, shown v1.Condition) v1.Proxy {
-	p := v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: name}, Spec: v1.ProxySpec{Provider: "p", Port: at.Port}}
-	p.Status.IP = at.IP.String()
+	p := v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: name}}
+	p.Spec, p.Status.IP = v1.ProxySpec{Provider: "p", Port: at.Port}, at.IP.String()
 	if shown.Type != "" {
 		p.Status.Conditions = []v1.Condition{shown}
 	}
@@ -165,7 +165,8 @@ func TestOnlyNewsIsToldAndAnOpenProxyIsLoggedOnce(t *testing.T) {
 	require.Equal(t, map[string]Openings{"p": {Open: 3, Closed: 1}}, r.Counts)
 	require.Equal(t, []string{"default/newly-open", "default/open-still", "default/mute"}, r.Open)
 	require.Len(t, r.Changed, 2)
-	require.Equal(t, 1, strings.Count(log.String(), "level=WARN msg=\"open proxy: it lets strangers in\" proxy=default/newly-open"))
+	require.Equal(t, 1, strings.Count(log.String(),
+		"level=WARN msg=\"open proxy: it lets strangers in\" proxy=default/newly-open"))
 	require.NotContains(t, log.String(), "open-still")
 
 	f.fault = errors.New("Visibility is away")
@@ -214,7 +215,7 @@ func TestTheFigureOfOpenProxiesIsTakenBackByAWholeCheckOnly(t *testing.T) {
 	require.Positive(t, at)
 	o.Metrics.at.Set(1)
 	require.Equal(t, "a=2 b=1 ", figures(map[string]Openings{"a": {Unknown: 2}, "b": {Open: 1}}, false))
-	require.EqualValues(t, 1, testutil.ToFloat64(o.Metrics.at), "it did not see everything")
+	require.InDelta(t, 1, testutil.ToFloat64(o.Metrics.at), 0, "it did not see everything")
 	require.Equal(t, "b=0 ", figures(map[string]Openings{"b": {Closed: 3}}, true), "a has no proxies any more")
 	require.NoError(t, (&OpenProxies{}).NoteOpenProxies(t.Context(), OpenProxyNote{Whole: true}), "nobody counts")
 }

@@ -79,7 +79,8 @@ func TestOpenRunWithoutASecondProberFails(t *testing.T) {
 	t.Parallel()
 	c := &checks{
 		result: openproxy.Result{Counts: map[string]activities.Openings{"gcp": {Unknown: 2}}, NoSecondProber: true},
-		fault:  temporal.NewNonRetryableApplicationError("start a worker with the role outside", openproxy.ErrNoSecondProber, nil),
+		fault: temporal.NewNonRetryableApplicationError(
+			"start a worker with the role outside", openproxy.ErrNoSecondProber, nil),
 	}
 	out, errOut, code := run(t.Context(), c, "", "open", "run")
 	require.Equal(t, exitFailure, code)

@@ -92,7 +92,9 @@ func TestManyAreAskedAtOnceAndTheirTargetOnce(t *testing.T) {
 	for _, o := range p.OpenProxies(t.Context(), jobs) {
 		reasons = append(reasons, o.Reason)
 	}
-	require.Equal(t, []string{v1.ReasonOpenProxy, v1.ReasonClosed, v1.ReasonNoTarget, v1.ReasonClosed, v1.ReasonClosed}, reasons)
+	require.Equal(t, []string{
+		v1.ReasonOpenProxy, v1.ReasonClosed, v1.ReasonNoTarget, v1.ReasonClosed, v1.ReasonClosed,
+	}, reasons)
 	require.EqualValues(t, 1, direct.Load())
 
 	ended, cancel := context.WithCancel(t.Context())

@@ -118,7 +118,8 @@ func (n namespace) dial(ctx context.Context, network, address string) (conn net.
 
 // prober is one whose address is in the namespace.
 func (n namespace) prober() *probe.Prober {
-	return &probe.Prober{Dial: n.dial, Limits: probe.Limits{Dial: soon, Answer: soon, Handshake: soon, Request: soon, Total: soon}}
+	patient := probe.Limits{Dial: soon, Answer: soon, Handshake: soon, Request: soon, Total: soon}
+	return &probe.Prober{Dial: n.dial, Limits: patient}
 }
 
 // serveTarget serves the echo on the port that stock proxies tunnel to.

@@ -99,7 +99,8 @@ func (r *Result) ask(ctx workflow.Context, in Input, aims map[string]activities.
 		batch := calling(ctx, "ask a page as a stranger", batchWithin, batchTotal)
 		batch = workflow.WithTaskQueue(batch, QueueOf(workflow.GetInfo(ctx).TaskQueueName))
 		batch = workflow.WithScheduleToStartTimeout(batch, in.Patience)
-		batches[i] = workflow.ExecuteActivity(batch, outside.AskAsStranger, activities.OutsideBatch{Begins: begins, Aims: aims})
+		page := activities.OutsideBatch{Begins: begins, Aims: aims}
+		batches[i] = workflow.ExecuteActivity(batch, outside.AskAsStranger, page)
 	}
 	var abandoned [][]byte
 	for i, f := range batches {
