@@ -24,7 +24,7 @@ import (
 type check struct {
 	*sdktest.TestWorkflowEnvironment
 	noted activities.OpenProxyNote
-	told  int // pages
+	told  atomic.Int32 // pages
 }
 
 func newCheck(t *testing.T, pages int) *check {
@@ -45,7 +45,7 @@ func newCheck(t *testing.T, pages int) *check {
 		func(_ context.Context, n activities.OpenProxyNote) error { c.noted = n; return nil })
 	c.OnActivity(here.TellNoSecondProber, mock.Anything, mock.Anything).Return(
 		func(context.Context, []byte) (activities.OpenProxyReport, error) {
-			c.told++
+			c.told.Add(1)
 			return activities.OpenProxyReport{Asked: 1, Counts: map[string]activities.Openings{"p": {Unknown: 1}}}, nil
 		})
 	return c
@@ -94,7 +94,7 @@ func TestEveryPageIsAskedOutsideAndAFewAtOnce(t *testing.T) {
 	require.Equal(t, map[string]activities.Openings{"p": {Open: 2*atOnce + 1, Closed: 2*atOnce + 1}}, r.Counts)
 	require.Len(t, r.Open, 2*atOnce+1)
 	require.Equal(t, activities.OpenProxyNote{Counts: r.Counts, Whole: true}, c.noted)
-	require.Zero(t, c.told)
+	require.Zero(t, c.told.Load())
 	require.Contains(t, r.Markdown(), "| p | 9 | 9 | 0 |")
 	require.Contains(t, r.Markdown(), "- **open**: 8")
 }
@@ -111,7 +111,7 @@ func TestASecondProberThatIsAwayIsWaitedForOnce(t *testing.T) {
 	require.True(t, failed.NonRetryable())
 	require.ErrorContains(t, err, "role outside")
 	require.True(t, r.NoSecondProber)
-	require.Equal(t, 3*atOnce, c.told)
+	require.EqualValues(t, 3*atOnce, c.told.Load())
 	require.Equal(t, 3*atOnce, r.Asked)
 	require.False(t, c.noted.Whole)
 	require.Contains(t, r.Markdown(), "No second prober")
@@ -130,7 +130,7 @@ func TestAPageThatFailsIsAFaultAndNoAbsence(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.Faults, 1)
 	require.Equal(t, 1, r.Asked)
-	require.Zero(t, c.told)
+	require.Zero(t, c.told.Load())
 	require.False(t, c.noted.Whole, "not everything was seen")
 	require.Contains(t, r.Markdown(), "- a page failed: ")
 }
