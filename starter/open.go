@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/temporal"
@@ -19,6 +20,10 @@ func (a *app) openCommand() *cobra.Command {
 	return a.sweepCommand(sweep{
 		use: "open", short: "Find proxies that let strangers in, by the second prober", schedule: fleet.OpenProxyCheck(),
 		run: a.runOpenCommand,
+		last: func() (any, func(time.Time) string) {
+			var r openproxy.Result
+			return &r, func(time.Time) string { return openTable(r) }
+		},
 	})
 }
 

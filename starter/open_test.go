@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -32,9 +33,17 @@ func (c *checks) RunSweep(_ context.Context, s fleet.Schedule, input, result any
 	return c.fault
 }
 
+func (c *checks) ScheduleState(_ context.Context, schedule string) (fleet.ScheduleState, error) {
+	return fleet.ScheduleState{ID: schedule, Every: 10 * time.Minute}, c.fault
+}
+
 func (c *checks) PauseSchedule(_ context.Context, schedule, note string) error {
 	c.turned = append(c.turned, schedule+": "+note)
 	return nil
+}
+
+func (c *checks) LastResult(context.Context, string, any) (time.Time, error) {
+	return time.Time{}, fleet.ErrNoRun
 }
 
 var found = openproxy.Result{
@@ -91,4 +100,21 @@ func TestOpenRunWithoutASecondProberFails(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Empty(t, out)
 	require.Contains(t, errOut, "open: "+fleet.ErrUnavailable.Error())
+}
+
+func TestAScheduleThatIsNotThereIsSaidToBeMadeByWhom(t *testing.T) {
+	t.Parallel()
+	c := &checks{}
+	out, errOut, code := run(t.Context(), c, "", "open", "status")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "open-proxy-check: every 10m0s\n")
+	c.fault = fmt.Errorf("%w: of Temporal", fleet.ErrNoSchedule)
+	for command, who := range map[string]string{"open": "a worker with the role outside", "drift": "a worker"} {
+		_, errOut, code = run(t.Context(), c, "", command, "status")
+		require.Equal(t, exitFailure, code)
+		require.Contains(t, errOut, "it is not there; "+who+" makes it when it starts")
+	}
+	c.fault = fleet.ErrUnavailable
+	_, errOut, _ = run(t.Context(), c, "", "open", "status")
+	require.Contains(t, errOut, fleet.ErrUnavailable.Error())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/workflows/openproxy"
 )
 
 // Sweeps is what the commands ask about scheduled workflows.
@@ -62,7 +63,7 @@ func (a *app) turnCommand(
 				ctx, cancel := context.WithTimeout(ctx, callTimeout)
 				defer cancel()
 				if err := turn(f, ctx, schedule, reason); err != nil {
-					return fmt.Errorf("%s %s: %w", use, schedule, err)
+					return fmt.Errorf("%s %s: %w", use, schedule, absent(schedule, err))
 				}
 				return a.print(fmt.Sprintf("%s: %sd\n", schedule, use))
 			})
@@ -85,6 +86,18 @@ func (a *app) statusCommand(s sweep) *cobra.Command {
 	}
 }
 
+// absent says who makes a schedule that is not there.
+func absent(schedule string, err error) error {
+	switch {
+	case !errors.Is(err, fleet.ErrNoSchedule):
+		return err
+	case schedule == openproxy.Schedule:
+		return errors.New("it is not there; a worker with the role outside makes it when it starts")
+	default:
+		return errors.New("it is not there; a worker makes it when it starts")
+	}
+}
+
 // sweepStatus is what is printed of a schedule as an object.
 type sweepStatus struct {
 	fleet.ScheduleState
@@ -95,7 +108,7 @@ type sweepStatus struct {
 func (a *app) status(ctx context.Context, f Fleet, s sweep) error {
 	state, err := f.ScheduleState(ctx, s.schedule.ID)
 	if err != nil {
-		return fmt.Errorf("schedule %s: %w", s.schedule.ID, err)
+		return fmt.Errorf("schedule %s: %w", s.schedule.ID, absent(s.schedule.ID, err))
 	}
 	result, table := s.last()
 	at, err := f.LastResult(ctx, s.schedule.ID, result)

@@ -39,8 +39,8 @@ const (
 	Within = 9 * time.Minute
 
 	planWithin  = time.Minute
-	batchWithin = time.Minute // two tunnels of at most 10 s each, and the signals
-	batchTotal  = 3 * time.Minute
+	batchWithin = time.Minute     // two tunnels of at most 10 s each, and the signals
+	batchTotal  = 3 * time.Minute // once it has been taken up, with what is repeated
 	// patience is how long a second prober may take to begin: longer than its restart.
 	patience = time.Minute
 	// atOnce bounds the pages under way, so that none waits for its turn at the second
@@ -96,7 +96,7 @@ func (r *Result) ask(ctx workflow.Context, in Input, aims map[string]activities.
 	}
 	batches := make([]workflow.Future, len(pages))
 	for i, begins := range pages {
-		batch := calling(ctx, "ask a page as a stranger", batchWithin, batchTotal)
+		batch := calling(ctx, "ask a page as a stranger", batchWithin, in.Patience+batchTotal)
 		batch = workflow.WithTaskQueue(batch, QueueOf(workflow.GetInfo(ctx).TaskQueueName))
 		batch = workflow.WithScheduleToStartTimeout(batch, in.Patience)
 		page := activities.OutsideBatch{Begins: begins, Aims: aims}
