@@ -80,8 +80,8 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetErr(streams.Err)
 	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.timelineCommand(),
 		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
-		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.checkCommand(), a.openCommand(), a.drainCommand(),
-		a.devCommand(), a.versionCommand())
+		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.healthCommand(), a.checkCommand(), a.openCommand(),
+		a.drainCommand(), a.devCommand(), a.versionCommand())
 	return root
 }
 
