@@ -232,10 +232,11 @@ func undecided(r probe.Ruling) bool {
 }
 
 // overdueSince says since when a proxy is unhealthy, and whether that is longer than
-// its spec lets it be. It has to fail now, too. It is pure.
+// its spec lets it be. It has to fail now, too, and its target must be there: while that
+// is down, nobody could tell whether another instance is better. It is pure.
 func overdueSince(p v1.Proxy, r probe.Ruling, now time.Time) (since time.Time, overdue bool) {
 	limit := p.Spec.HealthCheck.ReplaceAfter.Or(0)
-	if limit <= 0 || undecided(r) || r.Health != probe.HealthUnhealthy || p.Status.Held {
+	if limit <= 0 || undecided(r) || r.TargetDown || r.Health != probe.HealthUnhealthy || p.Status.Held {
 		return time.Time{}, false
 	}
 	shown, judged := p.Status.Condition(v1.ConditionHealthy)

@@ -81,6 +81,8 @@ func TestWhatAProxyIsTold(t *testing.T) {
 func TestWhatIsToBeReplaced(t *testing.T) {
 	t.Parallel()
 	fails := ruled(probe.HealthUnhealthy, false, v1.ReasonUnreachable)
+	meanwhile := fails
+	meanwhile.TargetDown = true
 	is := func(change func(*v1.Proxy)) v1.Proxy {
 		p := shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, longAgo)
 		change(&p)
@@ -113,6 +115,7 @@ func TestWhatIsToBeReplaced(t *testing.T) {
 		"reached its limit to the second": {
 			shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, probedAt.Add(-10*time.Minute)), fails, true,
 		},
+		"fails, while the target is down": {is(func(*v1.Proxy) {}), meanwhile, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,10 @@ func (a *app) healthCommand() *cobra.Command {
 				Short: "Probe every running proxy once, tell those that changed, and replace what asks for it",
 				RunE:  func(cmd *cobra.Command, _ []string) error { return a.withFleet(cmd.Context(), a.probeRound) },
 			}
+		},
+		last: func() (any, func(time.Time) string) {
+			var r health.Result
+			return &r, func(time.Time) string { return healthTable(r) }
 		},
 	})
 }

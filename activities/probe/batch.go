@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,17 +120,21 @@ func (b *batch) try(ctx context.Context, j Job) Verdict {
 	return settle(f, b.opening[j.Target]())
 }
 
-// recheck tries those targets directly once more whose proxies are about to be called
-// unhealthy for what the target may be behind. A target that went away during the
-// round excuses them.
+// recheck tries those targets directly once more that may be behind what proxies are
+// unhealthy for. A target that went away during the round excuses those that were about
+// to be called so. It notes for every unhealthy proxy whether its target was there.
 func (b *batch) recheck(ctx context.Context, rulings []Ruling) {
-	suspects := slices.DeleteFunc(indices(rulings), func(i int) bool {
-		r := rulings[i]
-		return !r.Changed || r.Health != HealthUnhealthy || !r.Verdict.Cause.Excused()
-	})
-	again := make([]Job, len(suspects))
-	for n, i := range suspects {
-		again[n] = b.jobs[i]
+	var suspects []int
+	var again []Job
+	for i := range rulings {
+		r := &rulings[i]
+		if r.Health != HealthUnhealthy || !r.Verdict.Failed() {
+			continue
+		}
+		r.TargetDown = !b.opening[b.jobs[i].Target]().Reached
+		if r.Verdict.Cause.Excused() {
+			suspects, again = append(suspects, i), append(again, b.jobs[i])
+		}
 	}
 	closing := b.prober.controls(ctx, again)
 	for _, i := range suspects {
@@ -141,20 +144,14 @@ func (b *batch) recheck(ctx context.Context, rulings []Ruling) {
 	}
 }
 
-// excuse takes a ruling back: the target is down by now. Pure.
+// excuse takes a ruling back: the target is down by now. What was unhealthy before stays
+// so. Pure.
 func excuse(before Health, r Ruling, now Control) Ruling {
+	r.TargetDown = true
 	r.Health, r.Changed = before, false
 	r.Verdict.Reason = reasonOf(r.Verdict.Cause, now.Reached)
 	r.Verdict.Text = join(r.Verdict.Text, "but no longer at the end of the round: "+now.Text)
 	return r
-}
-
-func indices(rulings []Ruling) []int {
-	all := make([]int, len(rulings))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // pause waits between two tries.

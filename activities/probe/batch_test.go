@@ -148,6 +148,7 @@ func TestATargetThatGoesAwayDuringARoundBlamesNobody(t *testing.T) {
 	rulings := p.Batch(t.Context(), []probe.Job{
 		{Proxy: serve(t, answers(tried)), Target: x.Target, Before: probe.HealthHealthy},
 		{Proxy: serve(t, answers(denied)), Target: x.Target, Before: probe.HealthHealthy},
+		{Proxy: serve(t, answers(tried)), Target: x.Target, Before: probe.HealthUnhealthy},
 	}, nil)
 	require.EqualValues(t, 2, dials.Load())
 	require.Equal(t, v1.ReasonInconclusive, rulings[0].Verdict.Reason)
@@ -155,6 +156,24 @@ func TestATargetThatGoesAwayDuringARoundBlamesNobody(t *testing.T) {
 	require.False(t, rulings[0].Changed)
 	require.Contains(t, rulings[0].Verdict.Text, "no longer at the end of the round")
 	require.Equal(t, v1.ReasonRefused, rulings[1].Verdict.Reason, "that one says it itself")
+	require.Equal(t, v1.ReasonInconclusive, rulings[2].Verdict.Reason, "nor is anybody replaced for it")
+	require.Equal(t, probe.HealthUnhealthy, rulings[2].Health)
+}
+
+func TestAnUnhealthyProxyIsToldFromOneWhoseTargetIsDownToo(t *testing.T) {
+	t.Parallel()
+	x := newTarget(t)
+	for name, direct := range map[string]string{"the target is there": x.address, "the target is down": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := probe.Prober{Limits: generous(), Thresholds: quick(), Dial: x.dialer(direct)}
+			r := p.Batch(t.Context(), []probe.Job{
+				{Proxy: serve(t, answers(denied)), Target: x.Target, Before: probe.HealthUnhealthy},
+			}, nil)[0]
+			require.Equal(t, v1.ReasonRefused, r.Verdict.Reason, "it says it itself")
+			require.Equal(t, direct == "", r.TargetDown)
+		})
+	}
 }
 
 func TestABatchHasNoMoreAttemptsUnderWayThanItMay(t *testing.T) {

@@ -31,6 +31,9 @@ type Ruling struct {
 	Verdict Verdict `json:"verdict"`           // of the last try
 	Tries   int     `json:"tries"`
 	Failed  int     `json:"failed,omitempty"` // tries that failed: flapping, where the proxy is healthy
+	// TargetDown says of an unhealthy proxy that its target could not be reached directly
+	// either. What it says about itself stands, and nothing is replaced for it meanwhile.
+	TargetDown bool `json:"targetDown,omitempty"`
 }
 
 // Judge says what the tries of a round, the first one first, make of a proxy that was
