@@ -13,7 +13,8 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos lint verify build generate replay-record clean \
+.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos chaos-fleet lint verify build generate \
+	replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
 help: ## this list
@@ -37,6 +38,10 @@ contract: ## the conformance suite over every provider and every mutant
 chaos: tool-temporal ## 200 proxies while workers are killed, Temporal goes away and the backend fails: two minutes
 	@go build -o bin/chaos ./testsuite/chaos
 	@bin/chaos
+
+chaos-fleet: tool-temporal ## an hour in two minutes: what looks after the fleet, while instances, targets and owners go
+	@go build -o bin/chaosfleet ./testsuite/chaosfleet
+	@bin/chaosfleet
 
 test-tools: ## the prober against squid and tinyproxy as Debian ships them; needs the packages
 	@for tool in squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || \

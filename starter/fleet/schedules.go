@@ -39,6 +39,9 @@ type Schedule struct {
 	Every    time.Duration
 	Summary  string
 	Within   time.Duration // bounds one run
+	// Input is what every run is given; nil is nothing, which asks for all there is. One
+	// that is there already keeps its own.
+	Input any
 }
 
 // ScheduleState is what Temporal says about a schedule.
@@ -120,10 +123,14 @@ func (s Schedule) spec() client.ScheduleSpec {
 }
 
 func (c *Client) action(s Schedule) *client.ScheduleWorkflowAction {
-	return &client.ScheduleWorkflowAction{
+	action := &client.ScheduleWorkflowAction{
 		ID: s.ID, Workflow: s.Workflow, TaskQueue: c.taskQueue,
 		WorkflowExecutionTimeout: s.Within, StaticSummary: s.Summary,
 	}
+	if s.Input != nil {
+		action.Args = []any{s.Input}
+	}
+	return action
 }
 
 // PauseSchedule stops a schedule until ResumeSchedule. Errors: ErrNoSchedule, ErrUnavailable.

@@ -298,7 +298,7 @@ func TestTheScheduleCollects(t *testing.T) {
 	g := newGCLab(t)
 	g.born()
 	s := fleet.OrphanGC()
-	s.ID, s.Every = "gc-"+g.name, time.Second
+	s.ID, s.Every, s.Input = "gc-"+g.name, time.Second, gc.Input{MinAge: time.Nanosecond}
 	require.NoError(t, g.EnsureSchedules(t.Context(), s))
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -311,7 +311,6 @@ func TestTheScheduleCollects(t *testing.T) {
 	require.Equal(t, "test", state.Note)
 
 	g.terminated()
-	g.aged()
 	require.NoError(t, g.EnsureSchedules(t.Context(), s), "ensuring it again")
 	state, err = g.ScheduleState(t.Context(), s.ID)
 	require.NoError(t, err)
