@@ -48,6 +48,13 @@ func TestAnInstanceServesAndRefusesAndIsGone(t *testing.T) {
 	require.Equal(t, v1.ReasonUnreachable, verdict())
 }
 
+func TestADeletedInstanceServesNoMore(t *testing.T) {
+	t.Parallel()
+	c, _, verdict := serving(t)
+	require.NoError(t, c.Delete(t.Context(), c.of("u")[0].ID))
+	require.Equal(t, v1.ReasonUnreachable, verdict())
+}
+
 func TestTheCloudWritesDownWhatCameAndWent(t *testing.T) {
 	t.Parallel()
 	c, _, _ := serving(t)

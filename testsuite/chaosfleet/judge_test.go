@@ -151,6 +151,14 @@ func TestWhatTheHourIsJudgedBy(t *testing.T) {
 			verdict{Unnoticed: 1, DriftP95: 190 * time.Second},
 			"not noticed: the loss of 1 of a",
 		},
+		"a loss is not noticed, and the end is near": {
+			func(e *evidence) {
+				e.Lives[0].Timeline = nil
+				e.Log, e.End = append(e.Log[:5:5], e.Log[6:]...), at(14)
+			},
+			verdict{Unnoticed: 1, DriftP95: 4 * time.Second},
+			"not noticed: the loss of 1 of a",
+		},
 		"a loss is noticed by another instance alone": {
 			func(e *evidence) { e.Lives[0].Timeline = nil }, verdict{DriftP95: 7 * time.Second}, "",
 		},
