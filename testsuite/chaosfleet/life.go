@@ -115,9 +115,11 @@ func (w *world) born(ctx context.Context) error {
 	group.SetLimit(together)
 	for n := range proxies {
 		group.Go(func() error {
-			p, _, err := w.sight.Apply(ctx, wish(nameOf(n), w.wanted()), "born-"+strconv.Itoa(n))
-			w.lives[n] = life{Name: nameOf(n), UID: p.Metadata.UID}
-			return err
+			return answered(ctx, func() error {
+				p, _, err := w.sight.Apply(ctx, wish(nameOf(n), w.wanted()), "born-"+strconv.Itoa(n))
+				w.lives[n] = life{Name: nameOf(n), UID: p.Metadata.UID}
+				return err
+			})
 		})
 	}
 	return group.Wait()
@@ -142,6 +144,20 @@ func (w *world) settle(ctx context.Context, within time.Duration) bool {
 	return false
 }
 
+// answered asks again as long as the fleet has no time to answer: on a busy machine a
+// worker may take longer than a client waits.
+func answered(ctx context.Context, ask func() error) error {
+	for begun := time.Now(); ; {
+		err := ask()
+		if err == nil || !errors.Is(err, fleet.ErrUnavailable) || time.Since(begun) > bornWithin {
+			return err
+		}
+		if err := pause(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
 // gather puts the evidence together.
 func (w *world) gather(ctx context.Context) (evidence, error) {
 	group, asking := errgroup.WithContext(ctx)
@@ -151,12 +167,13 @@ func (w *world) gather(ctx context.Context) (evidence, error) {
 		if !l.Terminated.IsZero() {
 			continue
 		}
-		group.Go(func() (err error) {
-			if l.Proxy, err = w.sight.Get(asking, namespace, l.Name); err != nil {
+		group.Go(func() error {
+			return answered(asking, func() (err error) {
+				if l.Proxy, err = w.sight.Get(asking, namespace, l.Name); err == nil {
+					l.Timeline, err = w.sight.Timeline(asking, namespace, l.Name)
+				}
 				return err
-			}
-			l.Timeline, err = w.sight.Timeline(asking, namespace, l.Name)
-			return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {
