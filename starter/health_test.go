@@ -125,6 +125,10 @@ func TestARoundIsJSONWhereThatIsAskedFor(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+func (r *rounds) LastResult(context.Context, string, any) (time.Time, error) {
+	return time.Time{}, fleet.ErrNoRun
+}
+
 func TestTheScheduleOfRoundsIsTurnedAndShown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -68,7 +68,7 @@ func TestWhatASweepIsAskedFor(t *testing.T) {
 
 func TestAResultOfManyProvidersIsBounded(t *testing.T) {
 	t.Parallel()
-	const many, each = 30, 400
+	const many, each = 10, 130 // as much as one report may hold, each
 	var names []string
 	for i := range many {
 		names = append(names, fmt.Sprintf("p%02d", i))
