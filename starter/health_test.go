@@ -125,7 +125,7 @@ func TestARoundIsJSONWhereThatIsAskedFor(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func (r *rounds) LastResult(context.Context, string, any) (time.Time, error) {
+func (f *rounds) LastResult(context.Context, string, any) (time.Time, error) {
 	return time.Time{}, fleet.ErrNoRun
 }
 
