@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"strconv"
 	"time"
@@ -43,9 +44,9 @@ type Probed interface {
 	Report(ctx context.Context, p v1.Proxy, r HealthReport) error
 	// Busy returns how many proxies of a provider have no running instance now.
 	Busy(ctx context.Context, provider string) (int, error)
-	// Replace asks for another instance, once for each request. One that is gone, or has
-	// no instance, is no error.
-	Replace(ctx context.Context, namespace, name, reason, request string) error
+	// Replace asks for another instance in the place of the one that was probed, once for
+	// each request. asked is false where it is not there any more, which is no error.
+	Replace(ctx context.Context, f Failing, reason, request string) (asked bool, err error)
 }
 
 // HealthReport is what a proxy is told.
@@ -84,6 +85,8 @@ type Failing struct {
 	Provider  string    `json:"provider"`
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	MadeAt    time.Time `json:"madeAt,omitzero"` // its instance
 	Reason    string    `json:"reason"`
 	Since     time.Time `json:"since"`
 }
@@ -180,12 +183,13 @@ func (h *Health) conclude(ctx context.Context, r *BatchReport, p v1.Proxy, rulin
 	tally := r.Tallies[p.Spec.Provider]
 	tally.Add(ruling)
 	r.Tallies[p.Spec.Provider] = tally
-	if report, news := newsFor(p, ruling); news {
+	if report, news := newsFor(p, ruling, time.Now()); news {
 		r.tell(ctx, h.Fleet, p, report)
 	}
 	if since, overdue := overdueSince(p, ruling, time.Now()); overdue && len(r.Failing) < candidatesKept {
 		r.Failing = append(r.Failing, Failing{
 			Provider: p.Spec.Provider, Namespace: p.Metadata.Namespace, Name: p.Metadata.Name,
+			UID: p.Metadata.UID, MadeAt: p.Status.InstanceCreatedAt,
 			Reason: ruling.Verdict.Reason, Since: since,
 		})
 	}
@@ -209,7 +213,7 @@ func (r *BatchReport) tell(ctx context.Context, fleet Probed, p v1.Proxy, report
 // newsFor is what a proxy has to be told, and whether that is anything but what it
 // shows already. What blames nobody changes nothing; it is only told to a proxy about
 // which nothing is known. It is pure.
-func newsFor(p v1.Proxy, r probe.Ruling) (HealthReport, bool) {
+func newsFor(p v1.Proxy, r probe.Ruling, now time.Time) (HealthReport, bool) {
 	shown, _ := p.Status.Condition(v1.ConditionHealthy)
 	report := HealthReport{
 		Healthy: r.Health == probe.HealthHealthy, Reason: r.Verdict.Reason,
@@ -222,8 +226,17 @@ func newsFor(p v1.Proxy, r probe.Ruling) (HealthReport, bool) {
 	if r.Health == probe.HealthHealthy {
 		report.Reason = v1.ReasonHealthy // also where one try of the round was lost
 	}
-	moved := report.EgressIP != "" && report.EgressIP != p.Status.EgressIP
+	moved := report.EgressIP != "" && report.EgressIP != p.Status.EgressIP &&
+		(p.Status.EgressIP == "" || addressesTold(p.Metadata.UID, now))
 	return report, r.Changed || shown.Reason != report.Reason || moved
+}
+
+// addressesTold reports whether this is the minute of the hour in which a proxy is told
+// of another egress address: behind a pool of addresses there is one in every round.
+func addressesTold(uid string, now time.Time) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return int(h.Sum32()%60) == now.Minute()
 }
 
 // undecided reports whether the round says nothing about the proxy.
@@ -268,13 +281,21 @@ func (h *Health) ReplaceFailing(ctx context.Context, in Replacement) (out Replac
 		return out, err
 	}
 	var faults []error
-	for _, f := range in.Failing[:min(len(in.Failing), max(0, in.Budget-out.Busy))] {
-		reason := fmt.Sprintf("unhealthy (%s) since %s", f.Reason, f.Since.UTC().Format(time.RFC3339))
-		if err := h.Fleet.Replace(ctx, f.Namespace, f.Name, reason, in.Round); err != nil {
-			faults = append(faults, fmt.Errorf("%s/%s: %w", f.Namespace, f.Name, err))
-			continue
+	for _, f := range in.Failing {
+		if len(out.Asked) >= in.Budget-out.Busy {
+			break
 		}
-		out.Asked = append(out.Asked, f.Namespace+"/"+f.Name)
+		reason := fmt.Sprintf("unhealthy (%s) since %s", f.Reason, f.Since.UTC().Format(time.RFC3339))
+		asked, err := h.Fleet.Replace(ctx, f, reason, in.Round)
+		if err != nil { // one that cannot be asked does not keep the others waiting
+			faults = append(faults, fmt.Errorf("%s/%s: %w", f.Namespace, f.Name, err))
+		}
+		if asked {
+			out.Asked = append(out.Asked, f.Namespace+"/"+f.Name)
+		}
+	}
+	if len(out.Asked) > 0 {
+		return out, nil // the others come again with the next round
 	}
 	return out, errors.Join(faults...)
 }

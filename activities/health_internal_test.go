@@ -35,6 +35,8 @@ func TestWhatAProxyIsTold(t *testing.T) {
 	unprobed := shows(nil, v1.ConditionUnknown, v1.ReasonNotProbed, longAgo)
 	healthy := shows(&yes, v1.ConditionTrue, v1.ReasonHealthy, longAgo)
 	unhealthy := shows(&no, v1.ConditionFalse, v1.ReasonUnreachable, longAgo)
+	unaddressed := healthy
+	unaddressed.Status.EgressIP = ""
 	elsewhere := ruled(probe.HealthHealthy, false, v1.ReasonHealthy)
 	elsewhere.Verdict.EgressIP = "203.0.113.2"
 	tests := map[string]struct {
@@ -54,7 +56,7 @@ func TestWhatAProxyIsTold(t *testing.T) {
 			unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonAuthRequired), v1.ReasonAuthRequired,
 		},
 		"that it is back":          {unhealthy, ruled(probe.HealthHealthy, true, v1.ReasonHealthy), v1.ReasonHealthy},
-		"another egress address":   {healthy, elsewhere, v1.ReasonHealthy},
+		"the first egress address": {unaddressed, elsewhere, v1.ReasonHealthy},
 		"no target":                {unprobed, ruled(probe.HealthUnknown, false, v1.ReasonNoTarget), v1.ReasonNoTarget},
 		"the target is down":       {healthy, ruled(probe.HealthHealthy, false, v1.ReasonInconclusive), ""},
 		"the target is down still": {unhealthy, ruled(probe.HealthUnhealthy, false, v1.ReasonInconclusive), ""},
@@ -66,7 +68,7 @@ func TestWhatAProxyIsTold(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, news := newsFor(tc.proxy, tc.ruling)
+			report, news := newsFor(tc.proxy, tc.ruling, probedAt)
 			require.Equal(t, tc.reason != "", news)
 			if !news {
 				return
@@ -75,6 +77,24 @@ func TestWhatAProxyIsTold(t *testing.T) {
 			require.Equal(t, tc.reason == v1.ReasonHealthy, report.Healthy)
 			require.Equal(t, tc.reason == v1.ReasonNoTarget, report.Undecided)
 		})
+	}
+}
+
+// Behind a pool of addresses there is another one in every round.
+func TestAnotherEgressAddressIsToldOnceAnHour(t *testing.T) {
+	t.Parallel()
+	healthy := shows(&yes, v1.ConditionTrue, v1.ReasonHealthy, longAgo)
+	elsewhere := ruled(probe.HealthHealthy, false, v1.ReasonHealthy)
+	elsewhere.Verdict.EgressIP = "203.0.113.2"
+	for _, uid := range []string{"a", "b", "c"} {
+		healthy.Metadata.UID = uid
+		told := 0
+		for minute := range 60 {
+			if _, news := newsFor(healthy, elsewhere, probedAt.Add(time.Duration(minute)*time.Minute)); news {
+				told++
+			}
+		}
+		require.Equal(t, 1, told)
 	}
 }
 

@@ -57,8 +57,8 @@ type WatchInput struct {
 	// Fresh says that what is known was seen just now: the first look comes after a
 	// poll. An answer that changes at every look would else be asked for without a pause.
 	Fresh bool `json:"fresh,omitempty"`
-	// By is when the answer is wanted whatever it is, beside the lease; zero: never.
-	By time.Time `json:"by,omitzero"`
+	// Within is how soon the answer is wanted whatever it is, beside the lease; 0: never.
+	Within time.Duration `json:"within,omitempty"`
 }
 
 // AwaitChange returns the backend's answer once it differs from what is known, or
@@ -67,24 +67,31 @@ type WatchInput struct {
 // answers whatever it is, so that an idle workflow comes to new code.
 func (a *Instances) AwaitChange(ctx context.Context, in WatchInput) (Answer, error) {
 	if in.Fresh && activity.GetInfo(ctx).Attempt == 1 {
-		return Answer{}, unchanged(in.soon(in.Poll))
+		return Answer{}, unchanged(in.soon(ctx, in.Poll))
 	}
 	out, err := a.lookPastBlips(ctx, in)
-	if !in.Known.matches(out, err) || leaseOver(ctx, in.Lease) || in.due() {
+	if !in.Known.matches(out, err) || leaseOver(ctx, in.Lease) || in.due(ctx) {
 		return out, err
 	}
-	return Answer{}, unchanged(in.soon(in.pollAt(activity.GetInfo(ctx).Attempt)))
+	return Answer{}, unchanged(in.soon(ctx, in.pollAt(activity.GetInfo(ctx).Attempt)))
 }
 
-// due reports whether an answer is wanted now, whatever it is.
-func (in WatchInput) due() bool { return !in.By.IsZero() && !time.Now().Before(in.By) }
+// due reports whether an answer is wanted now, whatever it is. Both times are the
+// server's: a worker whose clock is ahead would else be asked again and again.
+func (in WatchInput) due(ctx context.Context) bool { return in.Within > 0 && waited(ctx) >= in.Within }
 
-// soon shortens a pause that would go beyond By.
-func (in WatchInput) soon(pause time.Duration) time.Duration {
-	if in.By.IsZero() {
+// soon shortens a pause that would go beyond Within.
+func (in WatchInput) soon(ctx context.Context, pause time.Duration) time.Duration {
+	if in.Within <= 0 {
 		return pause
 	}
-	return min(pause, max(time.Until(in.By), time.Second))
+	return min(pause, max(in.Within-waited(ctx), time.Second))
+}
+
+// waited is how long after the activity was scheduled this attempt began.
+func waited(ctx context.Context) time.Duration {
+	info := activity.GetInfo(ctx)
+	return info.StartedTime.Sub(info.ScheduledTime)
 }
 
 func unchanged(again time.Duration) error {

@@ -83,11 +83,13 @@ func (f probed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Opennes
 	})
 }
 
-// Replace leaves alone what has no instance any more, or is gone.
-func (f probed) Replace(ctx context.Context, namespace, name, reason, request string) error {
-	_, err := f.Client.Replace(ctx, namespace, name, reason, request)
+// Replace leaves alone what has another instance by now, or none, or is gone.
+func (f probed) Replace(ctx context.Context, p activities.Failing, reason, request string) (asked bool, err error) {
+	_, err = f.ReplaceInstance(ctx, p.Namespace, p.Name, request, proxy.ReplaceInput{
+		Reason: reason, Of: proxy.Subject{UID: p.UID, CreatedAt: p.MadeAt},
+	})
 	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }

@@ -15,8 +15,22 @@ import (
 // *ConflictError where there is no instance or the proxy is being deleted,
 // *v1.FieldError, ErrUnavailable.
 func (c *Client) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	why := v1.Why{Reason: reason}
-	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateReplace, proxy.Why(why)))
+	return c.replace(ctx, namespace, name, requestID, proxy.ReplaceInput{Reason: reason})
+}
+
+// ReplaceInstance is Replace for the instance that somebody looked at: one that was made
+// since, or of a proxy of that name that was made since, is a *ConflictError.
+func (c *Client) ReplaceInstance(
+	ctx context.Context, namespace, name, requestID string, in proxy.ReplaceInput,
+) (v1.Proxy, error) {
+	return c.replace(ctx, namespace, name, requestID, in)
+}
+
+func (c *Client) replace(
+	ctx context.Context, namespace, name, requestID string, in proxy.ReplaceInput,
+) (v1.Proxy, error) {
+	return c.message(ctx, v1.Why{Reason: in.Reason},
+		update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateReplace, in))
 }
 
 // Retry tries again now what a proxy waits for. Request ID and errors are those of

@@ -53,7 +53,7 @@ func (c *Client) Owner(ctx context.Context, owner, uid string) (OwnerState, erro
 	runs := info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	state := OwnerState{Found: true, Running: runs, UID: c.publishedUID(info), Status: info.GetStatus().String()}
 	switch {
-	case runs:
+	case runs, info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW: // it went on somewhere
 	case state.UID == uid || info.GetFirstRunId() == uid:
 		state.Ended = true
 	default:

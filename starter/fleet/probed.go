@@ -69,6 +69,7 @@ func (c *Client) Busy(ctx context.Context, provider string) (int, error) {
 
 // Report tells a proxy a verdict. One that is gone is no error.
 func (c *Client) Report(ctx context.Context, p v1.Proxy, r proxy.HealthReport) error {
+	r.IP, r.Of = p.Status.IP, proxy.SubjectOf(p)
 	return c.signal(ctx, p, proxy.SignalHealth, r)
 }
 

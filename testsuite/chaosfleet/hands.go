@@ -80,12 +80,14 @@ func (p probed) Report(ctx context.Context, of v1.Proxy, r activities.HealthRepo
 	})
 }
 
-func (p probed) Replace(ctx context.Context, namespace, name, reason, request string) error {
-	_, err := p.Client.Replace(ctx, namespace, name, reason, request)
+func (p probed) Replace(ctx context.Context, f activities.Failing, reason, request string) (asked bool, err error) {
+	_, err = p.ReplaceInstance(ctx, f.Namespace, f.Name, request, proxy.ReplaceInput{
+		Reason: reason, Of: proxy.Subject{UID: f.UID, CreatedAt: f.MadeAt},
+	})
 	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // diary is what the sweeps have said, in order.

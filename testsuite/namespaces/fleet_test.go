@@ -50,9 +50,8 @@ func (f asProbed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Openn
 	})
 }
 
-func (f asProbed) Replace(ctx context.Context, namespace, name, reason, request string) error {
-	_, err := f.Client.Replace(ctx, namespace, name, reason, request)
-	return err
+func (f asProbed) Replace(context.Context, activities.Failing, string, string) (bool, error) {
+	return false, nil
 }
 
 // operated is a fleet on a real server: a worker whose prober is the client, and a

@@ -244,3 +244,28 @@ func TestALeftInstanceIsLeftWithoutWaitingForACall(t *testing.T) {
 		})
 	}
 }
+
+// The timer of a hold and another hold may be in one workflow task: the timer is the old
+// one's.
+func TestANewHoldIsNotEndedByTheTimerOfTheOldOne(t *testing.T) {
+	l := newLab(t, quick())
+	stop := l.work()
+	l.apply("apply", spec)
+	l.running()
+	l.update(proxy.UpdateHold, proxy.HoldInput{For: "1s"})
+	stop()
+	require.Eventually(t, func() bool {
+		_, byType := l.events("")
+		return byType[enums.EVENT_TYPE_TIMER_FIRED] == 1
+	}, soon, tick)
+	held := make(chan error)
+	go func() {
+		_, err := l.ask("another", proxy.UpdateHold, proxy.HoldInput{Reason: "Banned"})
+		held <- err
+	}()
+	l.work()
+	require.NoError(t, <-held)
+	l.told("afterwards", proxy.UpdateRetry) // a task later
+	require.True(t, l.get().Status.Held)
+	l.deleted()
+}

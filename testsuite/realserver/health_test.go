@@ -100,12 +100,14 @@ func (a asProbed) Report(ctx context.Context, p v1.Proxy, r activities.HealthRep
 	})
 }
 
-func (a asProbed) Replace(ctx context.Context, namespace, name, reason, request string) error {
-	_, err := a.l.Replace(ctx, namespace, name, reason, request)
+func (a asProbed) Replace(ctx context.Context, f activities.Failing, reason, request string) (asked bool, err error) {
+	_, err = a.l.ReplaceInstance(ctx, f.Namespace, f.Name, request, proxy.ReplaceInput{
+		Reason: reason, Of: proxy.Subject{UID: f.UID, CreatedAt: f.MadeAt},
+	})
 	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 func (h *healthLab) up(s v1.HealthCheck) {

@@ -35,6 +35,10 @@ const (
 	// instance for bad health to replace another one.
 	BudgetPerProvider = 1
 
+	// candidates is how many failing proxies are passed on: the first may be gone, or
+	// not to be asked.
+	candidates = 20
+
 	changesKept = 200
 )
 
@@ -104,7 +108,7 @@ func replace(ctx workflow.Context, p Provider, failing []activities.Failing) Pro
 	}
 	var out activities.Replaced
 	in := activities.Replacement{
-		Provider: p.Name, Failing: failing[:min(len(failing), BudgetPerProvider)], Budget: BudgetPerProvider,
+		Provider: p.Name, Failing: failing[:min(len(failing), candidates)], Budget: BudgetPerProvider,
 		Round: workflow.GetInfo(ctx).WorkflowExecution.RunID,
 	}
 	asking := calling(ctx, "replace what is unhealthy on "+p.Name, replaceWithin, replaceWithin)

@@ -30,6 +30,8 @@ func (s State) deadline() deadline {
 	switch {
 	case s.Deleting:
 		return s.within(deadlineDelete, s.Began, limits.Delete.Or(defaultDelete))
+	case s.RanAt.IsZero() && s.Ran: // it was made in time; what it is now has reasons of its own
+		return deadline{}
 	case s.RanAt.IsZero():
 		return s.within(deadlineProvisioning, s.Began, limits.Provisioning.Or(defaultProvisioning))
 	case !s.EverHealthy && !s.Undecided && !s.Spec.HealthCheck.Disabled:
@@ -82,11 +84,11 @@ func (s State) late() string {
 	return fmt.Sprintf("; past deadlines.%s of %s", s.Overdue, s.deadline().limit)
 }
 
-// reportBy is when a watch has to end for a deadline to be noticed; zero for never.
-func (e *entity) reportBy(now time.Time) time.Time {
+// reportWithin is how soon a watch has to end for a deadline to be noticed; 0 for never.
+func (e *entity) reportWithin(now time.Time) time.Duration {
 	d := e.state.deadline()
 	if e.version < versionDeadlines || d.name == "" || d.overdue(now) {
-		return time.Time{}
+		return 0
 	}
-	return d.at
+	return max(d.at.Sub(now), time.Second)
 }

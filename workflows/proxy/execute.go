@@ -64,7 +64,12 @@ func (e *entity) answer(ctx workflow.Context, activity, arg any) *observation {
 func (e *entity) call(ctx workflow.Context, activity, arg any) (workflow.Future, workflow.CancelFunc) {
 	ctx, end := workflow.WithCancel(ctx)
 	f := workflow.ExecuteActivity(ctx, activity, arg)
-	_ = workflow.Await(ctx, func() bool { return f.IsReady() || e.state.SkipCleanup != "" })
+	_ = workflow.Await(ctx, func() bool {
+		if e.version >= versionDeadlines {
+			e.state.Messages += take(e.mail.delete, e.onDelete) // the wish may come as a signal
+		}
+		return f.IsReady() || e.state.SkipCleanup != ""
+	})
 	return f, end
 }
 
@@ -186,7 +191,7 @@ func (e *entity) start(ctx workflow.Context, w wait) workflow.Future {
 	return workflow.ExecuteActivity(ctx, instances.AwaitChange, activities.WatchInput{
 		Ref: e.ref(), Known: e.state.Known, Fresh: e.looked,
 		Poll: pace.Poll, MaxPoll: pace.Max, Lease: pace.Lease, Outlast: e.timing.Outlast,
-		By: e.reportBy(workflow.Now(ctx)),
+		Within: e.reportWithin(workflow.Now(ctx)),
 	})
 }
 

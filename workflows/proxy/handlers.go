@@ -20,7 +20,32 @@ type ApplyInput struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Why is the input of replace, retry and resume: a sentence for the timeline.
+// fromBefore is what is wrong with a wish that the release which began a run does not
+// know: a worker of that release would do something else.
+const fromBefore = "is not possible in a run that an older release began; send the signal hint with " +
+	`{"renew": true} and ask again`
+
+// ReplaceInput is the input of replace. Of, where it is set, is what has to be there
+// still; what was made since is left alone.
+type ReplaceInput struct {
+	Reason string  `json:"reason,omitempty"`
+	Of     Subject `json:"of,omitzero"`
+}
+
+// Subject is the instance that somebody looked at. The zero one is whatever is there.
+type Subject struct {
+	UID       string    `json:"uid,omitempty"`
+	CreatedAt time.Time `json:"createdAt,omitzero"` // status.instanceCreatedAt
+}
+
+// SubjectOf is what a proxy shows.
+func SubjectOf(p v1.Proxy) Subject { return Subject{p.Metadata.UID, p.Status.InstanceCreatedAt} }
+
+func (s Subject) isOf(uid string, is v1.ProxyStatus) bool {
+	return s == Subject{} || s.UID == uid && s.CreatedAt.Equal(is.InstanceCreatedAt)
+}
+
+// Why is the input of retry and resume: a sentence for the timeline.
 type Why struct {
 	Reason string `json:"reason,omitempty"`
 }
@@ -118,6 +143,9 @@ func (e *entity) validateDelete(in DeleteInput) error {
 	if in.SkipCleanup && strings.TrimSpace(in.Reason) == "" {
 		return refuse(ErrInvalid, Refusal{"reason", "", "is empty: skipCleanup leaves an instance, and needs a reason"})
 	}
+	if in.SkipCleanup && e.version < versionDeadlines {
+		return refuse(ErrConflict, Refusal{"skipCleanup", "true", fromBefore})
+	}
 	return nil
 }
 
@@ -125,17 +153,28 @@ func (e *entity) handleDelete(ctx workflow.Context, in DeleteInput) (Receipt, er
 	return e.once(ctx, func() { e.requestDelete(ctx, in) }), nil
 }
 
-func (e *entity) validateReplace(Why) error {
+func (e *entity) validateReplace(in ReplaceInput) error {
 	if e.state.Status.ProviderID == "" {
 		return refuse(ErrConflict, Refusal{"status.providerID", "", "is empty: there is no instance to replace"})
+	}
+	if !in.Of.isOf(e.uid, e.state.Status) {
+		return refuse(ErrConflict, Refusal{
+			"status.instanceCreatedAt", e.state.Status.InstanceCreatedAt.UTC().Format(time.RFC3339Nano),
+			"is of another instance than the one to be replaced",
+		})
 	}
 	return e.refuseDeleting()
 }
 
-func (e *entity) handleReplace(ctx workflow.Context, why Why) (Receipt, error) {
+// handleReplace begins a new row of makes for a person, who knows why. A sweep that
+// replaces again and again is slowed down.
+func (e *entity) handleReplace(ctx workflow.Context, in ReplaceInput) (Receipt, error) {
 	return e.once(ctx, func() {
-		e.state.Replace, e.state.Makes = "ReplaceRequested", 0
-		e.wake(ctx, e.state.Replace, why.Reason)
+		e.state.Replace = "ReplaceRequested"
+		if in.Of == (Subject{}) {
+			e.state.Makes = 0
+		}
+		e.wake(ctx, e.state.Replace, in.Reason)
 	}), nil
 }
 

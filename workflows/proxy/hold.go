@@ -23,6 +23,9 @@ func (e *entity) validateHold(in HoldInput) error {
 	if in.For == "" {
 		return nil
 	}
+	if e.version < versionDeadlines {
+		return refuse(ErrConflict, Refusal{"for", brief(string(in.For), wordKept), fromBefore})
+	}
 	problem := ""
 	switch d, err := time.ParseDuration(string(in.For)); {
 	case err != nil:
@@ -46,7 +49,7 @@ func (e *entity) handleHold(ctx workflow.Context, in HoldInput) (Receipt, error)
 			reason, message = in.Reason, ""
 		}
 		e.state.HoldUntil = time.Time{}
-		if in.For != "" {
+		if in.For != "" && e.version >= versionDeadlines {
 			e.state.HoldUntil = now.Add(in.For.Or(0))
 			message = strings.TrimPrefix(message+"; until "+e.state.HoldUntil.UTC().Format(time.RFC3339), "; ")
 		}

@@ -66,7 +66,7 @@ func (s State) learn(o observation) State {
 		if o.Instance.State != providers.StateRunning {
 			s = s.rested(o.At)
 		} else if s.RanAt.IsZero() {
-			s.RanAt = o.At
+			s.RanAt, s.Ran = o.At, true
 		}
 		s.Status.InstanceCreatedAt = o.Instance.CreatedAt
 		s.Known = activities.KnownOf(o.Instance)

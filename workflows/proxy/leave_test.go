@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -94,4 +95,20 @@ func TestASignalMaySkipTheCleanup(t *testing.T) {
 	sc := newScene(t)
 	sc.at(time.Minute, func() { sc.SignalWorkflow(SignalDelete, leave) })
 	require.NotEmpty(t, sc.result().Left)
+}
+
+func TestARunOfBeforeRefusesWhatItsReleaseDoesNotKnow(t *testing.T) {
+	sc := newScene(t, fake.WithSlowDelete())
+	sc.OnGetVersion(changeRound, workflow.Version(versionFirst), workflow.Version(versionNewest)).
+		Return(workflow.Version(versionFirst))
+	sc.at(time.Minute, func() {
+		sc.UpdateWorkflow(UpdateDelete, "a", rejected(t, "older release"), leave)
+		sc.UpdateWorkflow(UpdateHold, "b", rejected(t, "older release"), HoldInput{For: "1h"})
+		sc.SignalWorkflow(SignalDelete, leave) // a signal cannot be refused: it is a plain delete
+	})
+	sc.at(time.Hour, func() {
+		require.Equal(t, v1.PhaseDeleting, sc.status().Phase)
+		sc.backend.FinishDeletes()
+	})
+	sc.runs()
 }

@@ -12,9 +12,10 @@ type HealthReport struct {
 	Reason   string `json:"reason"` // a verdict
 	Message  string `json:"message,omitempty"`
 	EgressIP string `json:"egressIP,omitempty"` // as the target saw it
-	// IP is the address that was probed, where the sender says so: a verdict about the
-	// instance before is none about this one.
-	IP string `json:"ip,omitempty"`
+	// IP and Of are the address and the instance that were probed, where the sender says
+	// so: a verdict about the instance before is none about this one.
+	IP string  `json:"ip,omitempty"`
+	Of Subject `json:"of,omitzero"`
 	// Undecided says that nothing speaks for or against the proxy. It only gives a reason
 	// why nothing is known.
 	Undecided bool `json:"undecided,omitempty"`
@@ -93,9 +94,10 @@ func (e *entity) onDelete(in DeleteInput) {
 // instance that is no longer there is dropped.
 func (e *entity) onHealth(r HealthReport) {
 	s := &e.state.Status
-	if s.ProviderID == "" || r.IP != "" && r.IP != s.IP || r.Undecided && s.Healthy != nil {
+	if s.ProviderID == "" || e.version >= versionDeadlines && !r.about(e.uid, *s) {
 		return
 	}
+	r.Undecided = r.Undecided && e.version >= versionDeadlines
 	r.Reason, r.Message, r.EgressIP = brief(r.Reason, wordKept), brief(r.Message, textKept), brief(r.EgressIP, wordKept)
 	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
 	switch {
@@ -105,7 +107,11 @@ func (e *entity) onHealth(r HealthReport) {
 		c.Status = v1.ConditionUnknown
 	}
 	was, _ := s.Condition(v1.ConditionHealthy)
-	s.SetCondition(workflow.Now(e.mail.ctx), c)
+	at := workflow.Now(e.mail.ctx)
+	if was.Status == c.Status { // another reason does not begin it anew
+		at = was.LastTransitionTime
+	}
+	s.SetCondition(at, c)
 	e.dirty, e.state.Undecided = true, r.Undecided
 	if !r.Undecided {
 		s.Healthy = &r.Healthy
@@ -114,9 +120,14 @@ func (e *entity) onHealth(r HealthReport) {
 	if r.EgressIP != "" {
 		s.EgressIP = r.EgressIP
 	}
-	if was.Reason != r.Reason {
+	if was.Status != c.Status || was.Reason != r.Reason && r.Undecided {
 		e.note(e.mail.ctx, r.Reason, "", r.Message)
 	}
+}
+
+// about reports whether a verdict is one about what is there now, and says anything new.
+func (r HealthReport) about(uid string, is v1.ProxyStatus) bool {
+	return (r.IP == "" || r.IP == is.IP) && r.Of.isOf(uid, is) && !(r.Undecided && is.Healthy != nil)
 }
 
 // onOpenProxy takes over what a stranger meets; it changes nothing at the backend, and
@@ -146,7 +157,7 @@ func (e *entity) onOpenProxy(r OpenProxyReport) {
 // back-off, and releases nothing but what waits for another configuration.
 func (e *entity) onHint(h Hint) {
 	e.renew = e.renew || h.Renew
-	e.state.SecretStale = e.state.SecretStale || h.Secret
+	e.state.SecretStale = e.state.SecretStale || h.Secret && e.version >= versionDeadlines
 	if h.ProviderChanged && e.version >= versionRelease && e.state.latched() {
 		e.state.Makes = 0 // another configuration may make instances that stay
 		e.wake(e.mail.ctx, "ProviderChanged", h.Reason)
@@ -159,7 +170,7 @@ func (e *entity) onHint(h Hint) {
 // shown before the backend is asked: nobody is handed the proxy any more.
 func (e *entity) requestDelete(ctx workflow.Context, in DeleteInput) {
 	now, reason := workflow.Now(ctx), brief(in.Reason, textKept)
-	if in.SkipCleanup && e.state.SkipCleanup == "" {
+	if in.SkipCleanup && e.state.SkipCleanup == "" && e.version >= versionDeadlines {
 		e.state.SkipCleanup = reason
 		e.wake(ctx, "SkipCleanupRequested", reason)
 	}

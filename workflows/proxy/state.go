@@ -60,6 +60,7 @@ type State struct {
 	SecretStale bool                     `json:"secretStale,omitempty"`
 
 	HoldUntil   time.Time `json:"holdUntil,omitzero"`    // when a hold ends by itself
+	Ran         bool      `json:"ran,omitempty"`         // what that Create made has run
 	EverHealthy bool      `json:"everHealthy,omitempty"` // what that Create made passed a probe
 	Undecided   bool      `json:"undecided,omitempty"`   // probes say nothing about it, and why
 	Overdue     string    `json:"overdue,omitempty"`     // the deadline that was passed and told
@@ -167,7 +168,7 @@ func (s *State) beginCreate(now time.Time) {
 		s.Began, s.Overdue = now, ""
 	}
 	s.forget()
-	s.Seen, s.AnswerAt, s.RanAt, s.EverHealthy = false, time.Time{}, time.Time{}, false
+	s.Seen, s.AnswerAt, s.RanAt, s.Ran, s.EverHealthy = false, time.Time{}, time.Time{}, false, false
 	s.Creating, s.MadeFrom, s.Replace = true, specHash(s.Spec, s.userData()), ""
 }
 

@@ -112,3 +112,71 @@ func TestARunOfBeforeKnowsNoOpenProxy(t *testing.T) {
 	sc.deleteAt(time.Hour)
 	sc.runs()
 }
+
+func TestAnotherReasonDoesNotBeginBadHealthAnew(t *testing.T) {
+	sc := newScene(t)
+	var since time.Time
+	sc.at(time.Minute, func() { sc.SignalWorkflow(SignalHealth, HealthReport{Reason: v1.ReasonUnreachable}) })
+	sc.at(2*time.Minute, func() { since = sc.condition(v1.ConditionHealthy).LastTransitionTime })
+	sc.at(10*time.Minute, func() { sc.SignalWorkflow(SignalHealth, HealthReport{Reason: v1.ReasonBadResponse}) })
+	sc.at(11*time.Minute, func() {
+		c := sc.condition(v1.ConditionHealthy)
+		require.Equal(t, v1.ReasonBadResponse, c.Reason)
+		require.Equal(t, since, c.LastTransitionTime, "it has been unhealthy all the time")
+		require.Zero(t, sc.told(v1.ReasonBadResponse), "a proxy that flaps does not fill its timeline")
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
+}
+
+func TestAReplacementOfWhatSomebodyLookedAt(t *testing.T) {
+	sc := newScene(t)
+	sc.at(time.Minute, func() {
+		seen := Subject{UID: testUID, CreatedAt: sc.status().InstanceCreatedAt}
+		sc.UpdateWorkflow(UpdateReplace, "older", rejected(t, "another instance"), ReplaceInput{
+			Of: Subject{UID: testUID, CreatedAt: seen.CreatedAt.Add(-time.Second)},
+		})
+		sc.UpdateWorkflow(UpdateReplace, "elsewhere", rejected(t, "another instance"), ReplaceInput{
+			Of: Subject{UID: "another", CreatedAt: seen.CreatedAt},
+		})
+		sc.tell(UpdateReplace, "this", ReplaceInput{Of: seen})
+	})
+	sc.deleteAt(time.Hour)
+	sc.runs()
+	require.Equal(t, 2, sc.backend.Calls("create"))
+}
+
+func TestReplacementsByASweepAreSlowedDown(t *testing.T) {
+	sc := newScene(t)
+	for i := range 20 {
+		sc.at(time.Duration(i)*3*time.Minute+time.Minute, func() {
+			s := sc.status()
+			if s.ProviderID == "" {
+				return // it waits before another one is made
+			}
+			sc.tell(UpdateReplace, s.InstanceCreatedAt.String()+s.Since.String(), ReplaceInput{
+				Of: Subject{UID: testUID, CreatedAt: s.InstanceCreatedAt},
+			})
+		})
+	}
+	sc.deleteAt(2 * time.Hour)
+	sc.runs()
+	require.Less(t, sc.backend.Calls("create"), 16)
+}
+
+func TestALossAfterALongLifeIsNoMissedDeadline(t *testing.T) {
+	sc := newScene(t)
+	sc.at(2*time.Minute, func() {
+		sc.SignalWorkflow(SignalHealth, HealthReport{Healthy: true, Reason: v1.ReasonHealthy})
+	})
+	sc.at(3*time.Hour, func() {
+		sc.backend.Lose(sc.backend.Instances()[0].ID)
+		sc.SignalWorkflow(SignalHint, Hint{})
+	})
+	sc.at(4*time.Hour, func() {
+		require.Equal(t, v1.PhaseRunning, sc.status().Phase)
+		require.Zero(t, sc.told(v1.ReasonProvisioningTimeout))
+	})
+	sc.deleteAt(5 * time.Hour)
+	sc.runs()
+}
