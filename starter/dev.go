@@ -23,7 +23,7 @@ func (a *app) devCommand() *cobra.Command {
 		Use: "dev", Short: "Run a whole fleet on this machine, with two sample proxies", Args: exactly(0),
 		Long: "dev starts a Temporal server and a worker, applies two sample proxies, waits until both carry\n" +
 			"traffic, and runs until Ctrl-C. The state and the instances stay for the next run. \"make run\" calls it.\n" +
-			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI}_PORT. The worker also gets\n" +
+			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI,ECHO}_PORT. The worker also gets\n" +
 			"EGRESSFLEET_CODEC_* (encryption) and EGRESSFLEET_SECRET_* (secrets).",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := devSettingsFrom(os.Getenv)

@@ -114,6 +114,10 @@ func (a *app) drain(ctx context.Context, d *drainage) error {
 		if d.left.nothing() {
 			return d.told("nothing is left\n", nil)
 		}
+		if name, unknown := d.left.unknown(); unknown {
+			return d.told(d.left.text(a.Now()), fmt.Errorf("drain: --provider: %q: no worker knows a provider of that name, "+
+				"so what is left there cannot be listed", name))
+		}
 		select {
 		case <-within.Done():
 			return d.told(d.left.text(a.Now()),
@@ -222,6 +226,16 @@ func (r remains) pause() time.Duration {
 		return settlePause
 	}
 	return drainPause
+}
+
+// unknown names a provider that waiting does not make known.
+func (r remains) unknown() (string, bool) {
+	for _, s := range r.Sweeps {
+		if s.Fault != nil && s.Fault.Reason == v1.ReasonProviderNotConfigured {
+			return s.Provider, true
+		}
+	}
+	return "", false
 }
 
 func (r remains) nothing() bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/workflows/drift"
 )
@@ -44,7 +46,22 @@ func (a *app) sweepDrift(ctx context.Context, f Fleet, in drift.Input) error {
 	if err := f.RunSweep(ctx, fleet.DriftSweep(), in, &r); err != nil {
 		return fmt.Errorf("drift: %w", err)
 	}
-	return a.printOr(r, driftTable(r))
+	skipped := map[string]*activities.Fault{}
+	for _, s := range r.Sweeps {
+		skipped[s.Provider] = s.Fault
+	}
+	return errors.Join(a.printOr(r, driftTable(r)), named("drift", in.Providers, skipped))
+}
+
+// named is the error about the providers that a person named and that were skipped.
+func named(command string, names []string, skipped map[string]*activities.Fault) error {
+	var faults []error
+	for _, name := range names {
+		if f := skipped[name]; f != nil {
+			faults = append(faults, fmt.Errorf("%s: --provider: %q was skipped: %s", command, name, oneLine(f.Text)))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func driftTable(r drift.Result) string {

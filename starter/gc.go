@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 )
@@ -63,7 +64,11 @@ func (a *app) sweepOrphans(ctx context.Context, f Fleet, in gc.Input) error {
 	if fault != nil {
 		return errors.New("gc: too many orphans to be right; nothing was deleted where that is said above")
 	}
-	return nil
+	skipped := map[string]*activities.Fault{}
+	for _, s := range r.Sweeps {
+		skipped[s.Provider] = s.Fault
+	}
+	return named("gc", in.Providers, skipped)
 }
 
 // sweepTable shows what was counted, and every finding with its proof.

@@ -175,8 +175,8 @@ func TestSweepsByHand(t *testing.T) {
 		},
 		"gc run": {"gc run", swept(), `run orphan-gc {}`, sweptTable},
 		"gc run with everything": {
-			"gc run --provider gcp,kvm --force --include-unproven --everything", swept(),
-			`run orphan-gc {"providers":["gcp","kvm"],"force":true,"includeUnproven":true,"everything":true}`, sweptTable,
+			"gc run --provider gcp --force --include-unproven --everything", swept(),
+			`run orphan-gc {"providers":["gcp"],"force":true,"includeUnproven":true,"everything":true}`, sweptTable,
 		},
 		"drift plan": {
 			"drift plan --provider gcp", drifting(),

@@ -89,7 +89,8 @@ type Health struct {
 // HealthStatus Always `ok`; anything else is a problem document.
 type HealthStatus string
 
-// HealthCheck How the proxy is probed and what bad health leads to. Accepted and kept, and not acted on yet.
+// HealthCheck How the proxy is probed, once a minute, and what bad health leads to. Without `replaceAfter` it is
+// never replaced for that; it only leaves discovery until it passes again.
 type HealthCheck = v1.HealthCheck
 
 // Hold What a hold is asked with. The body may be left out.
