@@ -101,4 +101,8 @@ func (c *holdClock) set(ctx workflow.Context, until time.Time) {
 	c.timer = workflow.NewTimerWithOptions(own, left, workflow.TimerOptions{Summary: "the hold ends by itself"})
 }
 
+// over reports whether the hold that ends at a time is over. Another one may have come
+// together with the ring.
+func (c *holdClock) over(until time.Time) bool { return c.rang() && c.until.Equal(until) }
+
 func (c *holdClock) rang() bool { return c.timer != nil && c.timer.IsReady() }

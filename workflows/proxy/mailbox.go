@@ -99,13 +99,7 @@ func (e *entity) onHealth(r HealthReport) {
 	}
 	r.Undecided = r.Undecided && e.version >= versionDeadlines
 	r.Reason, r.Message, r.EgressIP = brief(r.Reason, wordKept), brief(r.Message, textKept), brief(r.EgressIP, wordKept)
-	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
-	switch {
-	case r.Healthy:
-		c.Status = v1.ConditionTrue
-	case r.Undecided:
-		c.Status = v1.ConditionUnknown
-	}
+	c := r.condition()
 	was, _ := s.Condition(v1.ConditionHealthy)
 	at := workflow.Now(e.mail.ctx)
 	if was.Status == c.Status { // another reason does not begin it anew
@@ -125,9 +119,21 @@ func (e *entity) onHealth(r HealthReport) {
 	}
 }
 
+func (r HealthReport) condition() v1.Condition {
+	c := v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: r.Reason, Message: r.Message}
+	switch {
+	case r.Healthy:
+		c.Status = v1.ConditionTrue
+	case r.Undecided:
+		c.Status = v1.ConditionUnknown
+	}
+	return c
+}
+
 // about reports whether a verdict is one about what is there now, and says anything new.
 func (r HealthReport) about(uid string, is v1.ProxyStatus) bool {
-	return (r.IP == "" || r.IP == is.IP) && r.Of.isOf(uid, is) && !(r.Undecided && is.Healthy != nil)
+	here := (r.IP == "" || r.IP == is.IP) && r.Of.isOf(uid, is)
+	return here && (!r.Undecided || is.Healthy == nil)
 }
 
 // onOpenProxy takes over what a stranger meets; it changes nothing at the backend, and

@@ -138,7 +138,7 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 			e.takeMail()
 			return e.dirty || hold.rang() || ended()
 		})
-		if hold.rang() && hold.until.Equal(e.state.HoldUntil) { // and no other hold came with it
+		if hold.over(e.state.HoldUntil) {
 			e.resumeHeld(ctx, "the time that the hold was asked for is over")
 		}
 		if e.dirty {
