@@ -49,7 +49,7 @@ func (s State) within(name string, since time.Time, limit time.Duration) deadlin
 }
 
 // overdue reports whether the proxy is past a deadline.
-func (d deadline) overdue(now time.Time) bool { return d.name != "" && now.After(d.at) }
+func (d deadline) overdue(now time.Time) bool { return d.name != "" && !now.Before(d.at) }
 
 // passDeadline remembers a deadline that has been passed, and reports whether that is
 // news. A run that began before there were deadlines keeps its course.
@@ -84,11 +84,59 @@ func (s State) late() string {
 	return fmt.Sprintf("; past deadlines.%s of %s", s.Overdue, s.deadline().limit)
 }
 
-// reportWithin is how soon a watch has to end for a deadline to be noticed; 0 for never.
-func (e *entity) reportWithin(now time.Time) time.Duration {
+// pendingDeadline is when the deadline passes that the proxy is under; zero for none.
+func (e *entity) pendingDeadline(now time.Time) time.Time {
 	d := e.state.deadline()
 	if e.version < versionDeadlines || d.name == "" || d.overdue(now) {
+		return time.Time{}
+	}
+	return d.at
+}
+
+// watchedDeadline is the one that a wait notices by itself: a watch ends in time for it.
+func (e *entity) watchedDeadline(ctx workflow.Context, w wait) time.Time {
+	if w.kind != kindWatch {
+		return time.Time{}
+	}
+	return e.pendingDeadline(workflow.Now(ctx))
+}
+
+// unwatched is the deadline that a clock has to tell of: any but the watched one.
+func (e *entity) unwatched(ctx workflow.Context, watched time.Time) time.Time {
+	at := e.pendingDeadline(workflow.Now(ctx))
+	if at.Equal(watched) {
+		return time.Time{}
+	}
+	return at
+}
+
+// passWaiting tells of a deadline that passes while a proxy waits: for quota, for a
+// release, or with a verdict that came after its watch had begun. It is no round.
+func (e *entity) passWaiting(ctx workflow.Context) {
+	now, s := workflow.Now(ctx), &e.state
+	if !e.passDeadline(now) {
+		return
+	}
+	kind := v1.ConditionProvisioned
+	switch s.Overdue {
+	case deadlineDelete:
+		kind = v1.ConditionDeleting
+	case deadlineFirstHealthy:
+		kind = v1.ConditionHealthy
+	}
+	if c, ok := s.Status.Condition(kind); ok {
+		c.Message += s.late()
+		s.Status.SetCondition(now, c)
+	}
+	e.dirty = true
+	e.noteDeadline(ctx)
+}
+
+// reportWithin is how soon a watch has to end for a deadline to be noticed; 0 for never.
+func (e *entity) reportWithin(now time.Time) time.Duration {
+	at := e.pendingDeadline(now)
+	if at.IsZero() {
 		return 0
 	}
-	return max(d.at.Sub(now), time.Second)
+	return max(at.Sub(now), time.Second)
 }

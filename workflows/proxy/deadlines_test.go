@@ -148,3 +148,43 @@ func TestADeleteIsStuckAlsoDuringAnOutage(t *testing.T) {
 	sc.at(2*time.Hour, func() { sc.backend.Heal(); sc.backend.FinishDeletes() })
 	sc.runs()
 }
+
+// No watch runs while a proxy waits for something else: a clock tells of the deadline.
+func TestADeadlinePassesAlsoWhileAProxyWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prepare func(*scene)
+		told    string
+		creates int
+	}{
+		"latched": {
+			func(sc *scene) { sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrPermanent)) },
+			v1.ReasonProvisioningTimeout, 1,
+		},
+		"with a provider that nobody knows": {
+			func(sc *scene) { sc.configured = false }, v1.ReasonProvisioningTimeout, 0,
+		},
+		"with a verdict that came late": {
+			func(sc *scene) {
+				sc.at(time.Second, func() {
+					sc.SignalWorkflow(SignalHealth, HealthReport{Undecided: true, Reason: v1.ReasonNoTarget})
+				})
+				sc.at(5*time.Minute, func() { sc.tell(UpdateRetry, "look", Why{}) }) // a watch without a deadline begins
+				sc.at(20*time.Minute, func() { sc.SignalWorkflow(SignalHealth, HealthReport{Reason: v1.ReasonRefused}) })
+			},
+			"FirstHealthyTimeout", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScene(t)
+			sc.spec.Deadlines = v1.Deadlines{Provisioning: "10m", FirstHealthy: "40m"}
+			tc.prepare(sc)
+			sc.at(50*time.Minute, func() {
+				require.Equal(t, 1, sc.told(tc.told))
+				require.Equal(t, tc.creates, sc.backend.Calls(providers.OpCreate), "it is no round")
+			})
+			sc.at(10*time.Hour, func() { require.Equal(t, 1, sc.told(tc.told), "it is told once") })
+			sc.deleteAt(11 * time.Hour)
+			sc.runs()
+		})
+	}
+}

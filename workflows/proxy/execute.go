@@ -146,7 +146,7 @@ func (e *entity) execute(ctx workflow.Context, p plan) *failure {
 // create remembers the attempt before it makes it: whatever becomes of the call, the
 // state says that there may be an instance.
 func (e *entity) create(ctx workflow.Context) *failure {
-	unknown, answered := e.state.Creating, e.state.AnswerAt
+	before := e.state
 	e.state.beginCreate(workflow.Now(ctx))
 	ctx = activities.WithCall(ctx, activities.Call{
 		Limits: e.timing.Create, Summary: "create the instance on " + e.state.Spec.Provider,
@@ -158,7 +158,10 @@ func (e *entity) create(ctx workflow.Context) *failure {
 		e.state.SecretStale = true
 		switch {
 		case f.Reason == v1.ReasonProviderNotConfigured: // no backend was asked
-			e.state.Creating, e.state.AnswerAt = unknown, answered
+			e.state.Creating, e.state.AnswerAt = before.Creating, before.AnswerAt
+			if e.version >= versionDeadlines && !before.Ran && !before.Began.IsZero() {
+				e.state.Began, e.state.Overdue = before.Began, before.Overdue // it is late since then
+			}
 		case f.Class == providers.ErrTransient: // it may have been made
 			e.state.AnswerAt = workflow.Now(ctx)
 		}

@@ -73,36 +73,3 @@ func (e *entity) resumeHeld(ctx workflow.Context, detail string) {
 	e.state.Status.DropCondition(v1.ConditionHeld)
 	e.note(ctx, "Resumed", "", detail)
 }
-
-// holdClock is the timer of a hold that ends by itself. It runs during waits only:
-// nobody is handed a proxy whose round is under way because of a second more.
-type holdClock struct {
-	until  time.Time
-	timer  workflow.Future
-	cancel workflow.CancelFunc
-}
-
-// set makes the clock ring at a time; never for the zero one.
-func (c *holdClock) set(ctx workflow.Context, until time.Time) {
-	if c.until.Equal(until) {
-		return
-	}
-	if c.cancel != nil {
-		c.cancel()
-	}
-	*c = holdClock{until: until}
-	if until.IsZero() {
-		return
-	}
-	var own workflow.Context
-	own, c.cancel = workflow.WithCancel(ctx)
-	// A timer of 0 would be no event.
-	left := max(until.Sub(workflow.Now(ctx)), time.Second)
-	c.timer = workflow.NewTimerWithOptions(own, left, workflow.TimerOptions{Summary: "the hold ends by itself"})
-}
-
-// over reports whether the hold that ends at a time is over. Another one may have come
-// together with the ring.
-func (c *holdClock) over(until time.Time) bool { return c.rang() && c.until.Equal(until) }
-
-func (c *holdClock) rang() bool { return c.timer != nil && c.timer.IsReady() }

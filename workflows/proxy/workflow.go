@@ -131,16 +131,16 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	defer cancel()
 	f := e.start(ctx, w)
 	ended := func() bool { return e.woken || f.IsReady() || e.outgrown(ctx) }
-	var hold holdClock
+	hold, late := clock{summary: "the hold ends by itself"}, clock{summary: "a deadline passes"}
+	watched := e.watchedDeadline(ctx, w)
 	for !ended() {
 		hold.set(ctx, e.state.HoldUntil)
+		late.set(ctx, e.unwatched(ctx, watched))
 		_ = workflow.Await(ctx, func() bool {
 			e.takeMail()
-			return e.dirty || hold.rang() || ended()
+			return e.dirty || hold.rang() || late.rang() || ended()
 		})
-		if hold.over(e.state.HoldUntil) {
-			e.resumeHeld(ctx, "the time that the hold was asked for is over")
-		}
+		e.heed(ctx, hold, late)
 		if e.dirty {
 			e.publish(ctx)
 		}
@@ -151,6 +151,16 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	e.seen = nil
 	if w.kind == kindWatch && f.IsReady() {
 		e.seen = newsOf(ctx, f)
+	}
+}
+
+// heed acts on the clocks that rang during a wait.
+func (e *entity) heed(ctx workflow.Context, hold, late clock) {
+	if hold.over(e.state.HoldUntil) {
+		e.resumeHeld(ctx, "the time that the hold was asked for is over")
+	}
+	if late.rang() {
+		e.passWaiting(ctx)
 	}
 }
 
