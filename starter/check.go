@@ -18,7 +18,8 @@ import (
 func (a *app) checkCommand() *cobra.Command {
 	return a.sweepCommand(sweep{
 		use: "check", short: "Ask the providers whether their backends could be used", schedule: fleet.ProviderCheck(),
-		run: a.checkRunCommand,
+		plan: a.checkPlanCommand,
+		run:  a.checkRunCommand,
 		last: func() (any, func(time.Time) string) {
 			var r providercheck.Result
 			return &r, func(time.Time) string { return checkTable(r, a.Now()) }

@@ -15,10 +15,10 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/health"
 )
 
-// A round has no plan: whoever probes has sent the traffic, and a verdict is a fact.
 func (a *app) healthCommand() *cobra.Command {
 	return a.sweepCommand(sweep{
 		use: "health", short: "Probe the running proxies as their clients use them", schedule: fleet.HealthRound(),
+		plan: a.healthPlanCommand,
 		run: func() *cobra.Command {
 			return &cobra.Command{
 				Use: "run", Args: exactly(0),
