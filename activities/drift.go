@@ -20,7 +20,7 @@ type Drift struct {
 	Metrics *SweepMetrics
 }
 
-// Watched is what a drift sweep asks of the fleet. The fleet's client is one.
+// Watched is what a drift sweep asks of the fleet. The worker makes one of the fleet's client.
 type Watched interface {
 	// Running returns the proxies of a provider that show themselves as running.
 	Running(ctx context.Context, provider string) ([]Expected, error)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Owners says which proxies there are. The fleet's client is one.
+// Owners says which proxies there are. The worker makes one of the fleet's client.
 type Owners interface {
 	// LivingUIDs returns the UIDs of the proxies that are listed as running. The list
 	// lags, and may be empty: a UID in it proves something, its absence nothing.

@@ -98,7 +98,7 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// withFleet connects and gives do a time limit.
+// withFleet connects, and closes the connection after do.
 func (a *app) withFleet(ctx context.Context, do func(context.Context, Fleet) error) error {
 	fleet, done, err := a.Connect(ctx, a.temporal)
 	if err != nil {

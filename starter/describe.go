@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -44,22 +43,7 @@ func (a *app) describe(ctx context.Context, f Fleet, name string) error {
 	if d.Timeline, err = f.Timeline(ctx, a.namespace, name); err != nil {
 		d.untold = fmt.Errorf("timeline: %w", err)
 	}
-	return errors.Join(a.printDescription(d), d.untold)
-}
-
-func (a *app) printDescription(d description) error {
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(d)
-	case outputYAML:
-		text, err := yaml.Marshal(d)
-		if err != nil {
-			return err
-		}
-		return a.print(string(text))
-	default:
-		return a.print(d.text(a.Now()))
-	}
+	return errors.Join(a.printOr(d, d.text(a.Now())), d.untold)
 }
 
 // text is the description for people.

@@ -38,14 +38,7 @@ func (a *app) probeRound(ctx context.Context, f Fleet) error {
 	if err := f.RunSweep(ctx, fleet.HealthRound(), health.Input{}, &r); err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(r)
-	case outputYAML:
-		return a.printYAMLOf(r)
-	default:
-		return a.print(healthTable(r))
-	}
+	return a.printOr(r, healthTable(r))
 }
 
 // healthTable shows one provider a line, then what has changed, then what went wrong.

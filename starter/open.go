@@ -48,24 +48,13 @@ func (a *app) checkOpen(ctx context.Context, f Fleet, in openproxy.Input) error 
 	if fault != nil && (!told || app.Type() != openproxy.ErrNoSecondProber) {
 		return fmt.Errorf("open: %w", fault)
 	}
-	if err := a.printOpen(r); err != nil {
+	if err := a.printOr(r, openTable(r)); err != nil {
 		return err
 	}
 	if fault != nil {
 		return fmt.Errorf("open: %s", app.Message())
 	}
 	return nil
-}
-
-func (a *app) printOpen(r openproxy.Result) error {
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(r)
-	case outputYAML:
-		return a.printYAMLOf(r)
-	default:
-		return a.print(openTable(r))
-	}
 }
 
 // openTable shows what was counted, who is open, and who has changed.
@@ -88,7 +77,7 @@ func openTable(r openproxy.Result) string {
 	}
 	var notes strings.Builder
 	for _, f := range r.Faults {
-		fmt.Fprintf(&notes, "\na page failed: %s\n", f.Text)
+		fmt.Fprintf(&notes, "\na page failed: %s\n", oneLine(f.Text))
 	}
 	if r.Unlisted > 0 {
 		fmt.Fprintf(&notes, "\n%d lines are left out\n", r.Unlisted)

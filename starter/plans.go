@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,8 +94,7 @@ func (a *app) checkPlanCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("check: %w", err)
 				}
-				next := fmt.Sprintf("\nthe next round is in %s\n", state.NextRun.Sub(a.Now()).Round(time.Second))
-				return a.printOr(r, checkTable(r, a.Now())+next)
+				return a.printOr(r, checkTable(r, a.Now())+"\n"+a.stateText(state))
 			})
 		},
 	}

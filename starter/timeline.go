@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -30,18 +29,7 @@ func (a *app) timeline(ctx context.Context, f Fleet, name string) error {
 	list := struct {
 		Items []v1.Event `json:"items"`
 	}{append([]v1.Event{}, events...)} // [] rather than null
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(list)
-	case outputYAML:
-		text, err := yaml.Marshal(list)
-		if err != nil {
-			return err
-		}
-		return a.print(string(text))
-	default:
-		return a.print(eventTable("", events))
-	}
+	return a.printOr(list, eventTable("", events))
 }
 
 // eventTable shows one event a line.

@@ -10,12 +10,10 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/activities/probe"
-	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/providers/local"
-	"github.com/egressfleet/egressfleet/starter/fleet"
-	"github.com/egressfleet/egressfleet/workflows/proxy"
+	"github.com/egressfleet/egressfleet/worker/hands"
 )
 
 // readTarget checks what proxies are asked for, before any work is taken.
@@ -29,7 +27,7 @@ func (p *process) readTarget(context.Context) (err error) {
 // prober are the hands of the health rounds.
 func (p *process) prober(instances *activities.Instances) *activities.Health {
 	return &activities.Health{
-		Instances: instances, Fleet: probed{p.fleet}, Prober: &probe.Prober{}, TargetOf: p.targetOf,
+		Instances: instances, Fleet: hands.Probed{Client: p.fleet}, Prober: &probe.Prober{}, TargetOf: p.targetOf,
 		Metrics: activities.NewHealthMetrics(p.registry),
 	}
 }
@@ -65,31 +63,4 @@ func (p *process) echoTarget() probe.Target {
 		return probe.Target{}
 	}
 	return probe.Target{Host: p.cfg.Echo.Listen().Host, Port: p.cfg.Echo.Port, Roots: roots}
-}
-
-// probed lets a health round ask the fleet.
-type probed struct{ *fleet.Client }
-
-func (f probed) Report(ctx context.Context, p v1.Proxy, r activities.HealthReport) error {
-	return f.Client.Report(ctx, p, proxy.HealthReport{
-		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP,
-		IP: p.Status.IP,
-	})
-}
-
-func (f probed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Openness) error {
-	return f.Client.ReportOpenProxy(ctx, p, proxy.OpenProxyReport{
-		Status: o.Status, Reason: o.Reason, Message: o.Text, IP: p.Status.IP,
-	})
-}
-
-// Replace leaves alone what has another instance by now, or none, or is gone.
-func (f probed) Replace(ctx context.Context, p activities.Failing, reason, request string) (asked bool, err error) {
-	_, err = f.ReplaceInstance(ctx, p.Namespace, p.Name, request, proxy.ReplaceInput{
-		Reason: reason, Of: proxy.Subject{UID: p.UID, CreatedAt: p.MadeAt},
-	})
-	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows/openproxy"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
@@ -35,7 +36,9 @@ func (p *process) startOutside(ctx context.Context) error {
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("second prober", err) },
 	})
-	w.RegisterActivity(&activities.Outside{Fleet: probed{p.fleet}, Prober: &probe.Prober{}, Echo: p.trustEcho})
+	w.RegisterActivity(&activities.Outside{
+		Fleet: hands.Probed{Client: p.fleet}, Prober: &probe.Prober{}, Echo: p.trustEcho,
+	})
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("second prober: %w", err)
 	}

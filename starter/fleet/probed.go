@@ -75,6 +75,7 @@ func (c *Client) Report(ctx context.Context, p v1.Proxy, r proxy.HealthReport) e
 
 // ReportOpenProxy tells a proxy what a stranger meets. One that is gone is no error.
 func (c *Client) ReportOpenProxy(ctx context.Context, p v1.Proxy, r proxy.OpenProxyReport) error {
+	r.IP = p.Status.IP
 	return c.signal(ctx, p, proxy.SignalOpenProxy, r)
 }
 

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -29,11 +28,7 @@ func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, erro
 // Hint asks whatever proxy has that name now to look for itself, which is harmless for
 // one that was made again meanwhile. One that is gone is no error.
 func (c *Client) Hint(ctx context.Context, p v1.Proxy, h proxy.Hint) error {
-	err := c.hint(ctx, proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), h)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
+	return c.signal(ctx, p, proxy.SignalHint, h)
 }
 
 // MadeFrom reports whether the instance that a proxy shows was made from its spec with

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -12,7 +11,7 @@ import (
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
-	"github.com/egressfleet/egressfleet/workflows/proxy"
+	"github.com/egressfleet/egressfleet/worker/hands"
 )
 
 // sight is what the sweeps see of Visibility, which may lag or be empty without an error.
@@ -38,29 +37,21 @@ func (o ours) LivingUIDs(ctx context.Context) (map[string]bool, error) {
 }
 
 func (o ours) Owner(ctx context.Context, owner, uid string) (activities.OwnerState, error) {
-	state, err := o.Client.Owner(ctx, owner, uid)
-	return activities.OwnerState(state), err
+	return hands.Owners{Client: o.Client}.Owner(ctx, owner, uid)
 }
 
 // watched asks for what should be at the backend.
 type watched struct{ *sight }
 
-func (w watched) Running(ctx context.Context, provider string) (out []activities.Expected, err error) {
+func (w watched) Running(ctx context.Context, provider string) ([]activities.Expected, error) {
 	if w.noRunning.Load() {
 		return nil, nil
 	}
-	running, err := w.Client.Running(ctx, provider)
-	for _, p := range running {
-		out = append(out, activities.Expected{
-			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
-			ID: p.Status.ProviderID, IP: p.Status.IP,
-		})
-	}
-	return out, err
+	return hands.Watched{Client: w.Client}.Running(ctx, provider)
 }
 
 func (w watched) Hint(ctx context.Context, e activities.Expected, h activities.Hint) error {
-	return w.Client.Hint(ctx, wish(e.Name, v1.ProxySpec{}), proxy.Hint{Reason: h.Reason})
+	return hands.Watched{Client: w.Client}.Hint(ctx, e, h)
 }
 
 // probed asks for what is to be probed.
@@ -74,20 +65,11 @@ func (p probed) Pages(ctx context.Context, size int) ([][]byte, error) {
 }
 
 func (p probed) Report(ctx context.Context, of v1.Proxy, r activities.HealthReport) error {
-	return p.Client.Report(ctx, of, proxy.HealthReport{
-		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP,
-		IP: of.Status.IP,
-	})
+	return hands.Probed{Client: p.Client}.Report(ctx, of, r)
 }
 
 func (p probed) Replace(ctx context.Context, f activities.Failing, reason, request string) (asked bool, err error) {
-	_, err = p.ReplaceInstance(ctx, f.Namespace, f.Name, request, proxy.ReplaceInput{
-		Reason: reason, Of: proxy.Subject{UID: f.UID, CreatedAt: f.MadeAt},
-	})
-	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return hands.Probed{Client: p.Client}.Replace(ctx, f, reason, request)
 }
 
 // diary is what the sweeps have said, in order.

@@ -67,7 +67,7 @@ func rooms() []room {
 		{path: "docs/...", stdlibOnly: true},
 		{path: "starter", open: everything()},
 		{path: "worker/...", open: everything()},
-		{path: "testsuite/...", open: append(everything(), "tools/...")},
+		{path: "testsuite/...", open: append(everything(), "tools/...", "worker/hands")},
 		{path: "tools/...", open: append(everything(), "testsuite/...")},
 	}
 }

@@ -140,9 +140,3 @@ func mutants() map[string]mutant {
 	}
 	return all
 }
-
-// dyingIsNotFound believes that an instance is gone once it is being deleted.
-// adopting turns a refusal for a foreign instance into success.
-// pedantic deletes only what is there.
-// awaitLater is a call that takes far longer than a prompt one may.
-// runtimeYield lets calls that began together overlap.

@@ -170,7 +170,7 @@ func TestATimelineIsThatOfALivingProxy(t *testing.T) {
 	l.born()
 	events, err := l.Timeline(t.Context(), "default", l.name)
 	require.NoError(t, err)
-	require.NotEmpty(t, events)
+	require.Greater(t, len(events), 1)
 	for i := range events[1:] {
 		require.False(t, events[i+1].At.Before(events[i].At), "the newest is the last")
 	}

@@ -127,11 +127,14 @@ func TestCase344APermanentErrorIsTriedOnce(t *testing.T) {
 	l.apply("apply", spec)
 	require.Eventually(t, func() bool { return l.get().Status.Phase == v1.PhaseBlocked }, soon, tick)
 	require.Equal(t, 1, l.backend.Calls(providers.OpCreate))
+	failed := 0
 	for _, ev := range l.history("").Events {
 		if a := ev.GetActivityTaskFailedEventAttributes(); a != nil {
+			failed++
 			require.Equal(t, enums.RETRY_STATE_NON_RETRYABLE_FAILURE, a.GetRetryState())
 		}
 	}
+	require.Equal(t, 1, failed)
 	l.deleted()
 }
 

@@ -12,30 +12,25 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows/drift"
-	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 // watched is the fleet as a drift sweep asks for it, only this lab's proxy.
 type watched struct{ l *lab }
 
 func (w watched) Running(ctx context.Context, provider string) (out []activities.Expected, err error) {
-	running, err := w.l.Running(ctx, provider)
-	for _, p := range running {
-		if p.Metadata.Name == w.l.name {
-			out = append(out, activities.Expected{
-				Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
-				ID: p.Status.ProviderID, IP: p.Status.IP, SecretRef: p.Spec.CloudInit.SecretRef,
-				Made: func(digest string) bool { return fleet.MadeFrom(p, digest) },
-			})
+	running, err := hands.Watched{Client: w.l.Client}.Running(ctx, provider)
+	for _, e := range running {
+		if e.Name == w.l.name {
+			out = append(out, e)
 		}
 	}
 	return out, err
 }
 
 func (w watched) Hint(ctx context.Context, e activities.Expected, h activities.Hint) error {
-	p := v1.Proxy{Metadata: v1.Metadata{Namespace: e.Namespace, Name: e.Name}}
-	return w.l.Hint(ctx, p, proxy.Hint{Reason: h.Reason, Secret: h.Secret})
+	return hands.Watched{Client: w.l.Client}.Hint(ctx, e, h)
 }
 
 // newDriftLab is a lab whose workers look for drift. The proxy itself looks once an hour.

@@ -21,6 +21,7 @@ import (
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
+	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/installation"
 )
@@ -46,8 +47,7 @@ func (o *asked) Owner(ctx context.Context, owner, uid string) (activities.OwnerS
 	if o.silent(uid) {
 		return activities.OwnerState{}, errors.New("connection refused")
 	}
-	state, err := o.Client.Owner(ctx, owner, uid)
-	return activities.OwnerState(state), err
+	return hands.Owners{Client: o.Client}.Owner(ctx, owner, uid)
 }
 
 func (o *asked) silent(uid string) bool {

@@ -2,7 +2,6 @@ package realserver
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,8 +18,8 @@ import (
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows/health"
-	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 // healthLab is a lab whose workers probe its one proxy, which really serves, for a
@@ -94,20 +93,11 @@ func (a asProbed) Page(context.Context, int, []byte) ([]v1.Proxy, error) {
 func (a asProbed) Busy(context.Context, string) (int, error) { return 0, nil }
 
 func (a asProbed) Report(ctx context.Context, p v1.Proxy, r activities.HealthReport) error {
-	return a.l.Report(ctx, p, proxy.HealthReport{
-		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP,
-		IP: p.Status.IP,
-	})
+	return hands.Probed{Client: a.l.Client}.Report(ctx, p, r)
 }
 
 func (a asProbed) Replace(ctx context.Context, f activities.Failing, reason, request string) (asked bool, err error) {
-	_, err = a.l.ReplaceInstance(ctx, f.Namespace, f.Name, request, proxy.ReplaceInput{
-		Reason: reason, Of: proxy.Subject{UID: f.UID, CreatedAt: f.MadeAt},
-	})
-	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict {
-		return false, nil
-	}
-	return err == nil, err
+	return hands.Probed{Client: a.l.Client}.Replace(ctx, f, reason, request)
 }
 
 func (h *healthLab) up(s v1.HealthCheck) {

@@ -14,14 +14,13 @@ import (
 	"github.com/egressfleet/egressfleet/activities/probe"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows/openproxy"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 func (a asProbed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Openness) error {
-	return a.l.ReportOpenProxy(ctx, p, proxy.OpenProxyReport{
-		Status: o.Status, Reason: o.Reason, Message: o.Text, IP: p.Status.IP,
-	})
+	return hands.Probed{Client: a.l.Client}.ReportOpenProxy(ctx, p, o)
 }
 
 // newOpenLab is a lab whose workers have its proxy asked by a second prober, once there

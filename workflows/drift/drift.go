@@ -6,6 +6,7 @@ package drift
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,7 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
+	of = slices.Compact(slices.Sorted(slices.Values(of))) // named twice is looked at once
 	sweeps := make([]workflow.Future, len(of))
 	for i, name := range of {
 		sweeps[i] = workflow.ExecuteActivity(ctx, hands.SweepDrift, activities.DriftInput{Provider: name, Plan: in.Plan})

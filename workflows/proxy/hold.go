@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"time"
@@ -9,9 +10,6 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
-
-// longestHold bounds a hold that ends by itself; a longer one is ended by resume.
-const longestHold = 365 * 24 * time.Hour
 
 // oneWord is a reason that can be a condition's as it is.
 var oneWord = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
@@ -26,18 +24,11 @@ func (e *entity) validateHold(in HoldInput) error {
 	if e.version < versionDeadlines {
 		return refuse(ErrConflict, Refusal{"for", brief(string(in.For), wordKept), fromBefore})
 	}
-	problem := ""
-	switch d, err := time.ParseDuration(string(in.For)); {
-	case err != nil:
-		problem = `is not a duration such as "90s" or "1h30m"`
-	case d < time.Second:
-		problem = "is less than 1s"
-	case d > longestHold:
-		problem = "is more than a year; leave it out and end the hold with resume"
-	default:
-		return nil
+	err := v1.Hold{For: in.For}.Validate() // a long reason is cut, not refused
+	if field, ok := errors.AsType[*v1.FieldError](err); ok {
+		return refuse(ErrInvalid, Refusal{field.Field, field.Value, field.Problem})
 	}
-	return refuse(ErrInvalid, Refusal{"for", brief(string(in.For), wordKept), problem})
+	return err
 }
 
 // handleHold changes what discovery shows, and nothing at the backend: no round. A

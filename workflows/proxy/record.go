@@ -119,7 +119,7 @@ func (s *State) provisioned(now time.Time, p plan, f *failure) v1.Condition {
 		c.Status = v1.ConditionUnknown // it ran when it could last be asked
 	case p.Then == v1.PhaseRunning && f == nil && p.Why == v1.ReasonCreated:
 		c.Status = v1.ConditionTrue
-	case p.Then == v1.PhaseProvisioning && f == nil &&
+	case p.Then == v1.PhaseProvisioning && f == nil && !s.Ran &&
 		now.Sub(s.Began) > s.Spec.Deadlines.Provisioning.Or(defaultProvisioning):
 		c.Reason = v1.ReasonProvisioningTimeout
 	}

@@ -112,6 +112,7 @@ func TestReport24NoStormWhileTheQuotaIsUsedUp(t *testing.T) {
 	sc.backend.Before(providers.OpCreate, fake.Failing(providers.ErrQuotaExceeded))
 	sc.at(time.Hour, func() {
 		require.LessOrEqual(t, sc.backend.Calls(providers.OpCreate), 12)
+		require.Greater(t, sc.backend.Calls(providers.OpCreate), 1, "it is tried again")
 		require.Empty(t, sc.backend.Instances())
 	})
 	sc.deleteAt(2 * time.Hour)

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/providers"
 )
 
 func TestAVerdictAboutTheInstanceBeforeIsNone(t *testing.T) {
@@ -162,6 +163,7 @@ func TestReplacementsByASweepAreSlowedDown(t *testing.T) {
 	sc.deleteAt(2 * time.Hour)
 	sc.runs()
 	require.Less(t, sc.backend.Calls("create"), 16)
+	require.Greater(t, sc.backend.Calls("create"), 3, "slowed down, not stopped")
 }
 
 func TestALossAfterALongLifeIsNoMissedDeadline(t *testing.T) {
@@ -178,5 +180,20 @@ func TestALossAfterALongLifeIsNoMissedDeadline(t *testing.T) {
 		require.Zero(t, sc.told(v1.ReasonProvisioningTimeout))
 	})
 	sc.deleteAt(5 * time.Hour)
+	sc.runs()
+}
+
+func TestWhatHasRunAndComesUpAgainIsNotLate(t *testing.T) {
+	sc := newScene(t)
+	sc.at(3*time.Hour, func() {
+		sc.backend.SetState(sc.backend.Instances()[0].ID, providers.StateProvisioning)
+		sc.SignalWorkflow(SignalHint, Hint{})
+	})
+	sc.at(3*time.Hour+time.Minute, func() {
+		require.Equal(t, v1.PhaseProvisioning, sc.status().Phase)
+		require.Equal(t, v1.ReasonProvisioning, sc.condition(v1.ConditionProvisioned).Reason)
+		sc.backend.Finish(sc.backend.Instances()[0].ID)
+	})
+	sc.deleteAt(4 * time.Hour)
 	sc.runs()
 }

@@ -113,6 +113,8 @@ func (e *entity) round(ctx workflow.Context) plan {
 	e.woken = false
 	o := e.observe(ctx)
 	e.state = e.state.learn(o)
+	// A run of before measures from the create also once its instance has run.
+	e.state.Ran = e.state.Ran && e.version >= versionDeadlines
 	p, generation := decide(e.state, o), e.state.Generation
 	e.looked = p.Do == actionNone
 	if f := e.execute(ctx, p); f != nil {

@@ -1,0 +1,81 @@
+// Package hands lets activities ask the fleet: they declare what they need and must not
+// import it. The worker puts these in, and so do suites that play a worker. It knows
+// activities and the fleet's client. Start reading at Owners.
+package hands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/activities/probe"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/workflows/proxy"
+)
+
+var (
+	_ activities.Owners  = Owners{}
+	_ activities.Watched = Watched{}
+	_ activities.Probed  = Probed{}
+)
+
+// Owners is what a sweep for orphans asks.
+type Owners struct{ *fleet.Client }
+
+// Owner reads the workflow of an owner.
+func (o Owners) Owner(ctx context.Context, owner, uid string) (activities.OwnerState, error) {
+	state, err := o.Client.Owner(ctx, owner, uid)
+	return activities.OwnerState(state), err
+}
+
+// Watched is what a drift sweep asks.
+type Watched struct{ *fleet.Client }
+
+// Running returns the proxies of a provider that show themselves as running.
+func (w Watched) Running(ctx context.Context, provider string) ([]activities.Expected, error) {
+	running, err := w.Client.Running(ctx, provider)
+	out := make([]activities.Expected, len(running))
+	for i, p := range running {
+		out[i] = activities.Expected{
+			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
+			ID: p.Status.ProviderID, IP: p.Status.IP, SecretRef: p.Spec.CloudInit.SecretRef,
+			Made: func(digest string) bool { return fleet.MadeFrom(p, digest) },
+		}
+	}
+	return out, err
+}
+
+// Hint asks a proxy to look for itself.
+func (w Watched) Hint(ctx context.Context, e activities.Expected, h activities.Hint) error {
+	p := v1.Proxy{Metadata: v1.Metadata{Namespace: e.Namespace, Name: e.Name}}
+	return w.Client.Hint(ctx, p, proxy.Hint{Reason: "drift: " + h.Reason, Secret: h.Secret})
+}
+
+// Probed is what a health round and the check for open proxies ask.
+type Probed struct{ *fleet.Client }
+
+// Report tells a proxy a verdict.
+func (f Probed) Report(ctx context.Context, p v1.Proxy, r activities.HealthReport) error {
+	return f.Client.Report(ctx, p, proxy.HealthReport{
+		Healthy: r.Healthy, Undecided: r.Undecided, Reason: r.Reason, Message: r.Message, EgressIP: r.EgressIP,
+	})
+}
+
+// ReportOpenProxy tells a proxy what a stranger meets at it.
+func (f Probed) ReportOpenProxy(ctx context.Context, p v1.Proxy, o probe.Openness) error {
+	return f.Client.ReportOpenProxy(ctx, p, proxy.OpenProxyReport{
+		Status: o.Status, Reason: o.Reason, Message: o.Text,
+	})
+}
+
+// Replace leaves alone what has another instance by now, or none, or is gone.
+func (f Probed) Replace(ctx context.Context, p activities.Failing, reason, request string) (asked bool, err error) {
+	_, err = f.ReplaceInstance(ctx, p.Namespace, p.Name, request, proxy.ReplaceInput{
+		Reason: reason, Of: proxy.Subject{UID: p.UID, CreatedAt: p.MadeAt},
+	})
+	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
