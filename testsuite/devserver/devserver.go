@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/egressfleet/egressfleet/testsuite/ports"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
@@ -40,11 +43,15 @@ func start(ctx context.Context, args []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	port, err := ports.Take()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, ready)
 	defer cancel()
 	dev, err := testsuite.StartDevServer(ctx, testsuite.DevServerOptions{
 		ExistingPath:  cli,
-		ClientOptions: &client.Options{Logger: Quiet()},
+		ClientOptions: &client.Options{HostPort: address(port), Logger: Quiet()},
 		LogLevel:      "error",
 		Stdout:        io.Discard, Stderr: io.Discard,
 		ExtraArgs: args,
@@ -54,6 +61,8 @@ func start(ctx context.Context, args []string) (*Server, error) {
 	}
 	return &Server{Address: dev.FrontendHostPort(), CLI: cli, dev: dev}, nil
 }
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Stop ends the server.
 func (s *Server) Stop() error { return s.dev.Stop() }

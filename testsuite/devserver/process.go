@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+
+	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
 
 // lookEvery is between two looks at a server that is coming up.
@@ -30,12 +32,11 @@ func NewProcess(file string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	port, err := ports.Take()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = l.Close() }()
-	return &Process{Address: l.Addr().String(), cli: cli, file: file}, nil
+	return &Process{Address: address(port), cli: cli, file: file}, nil
 }
 
 // Start runs the server until it answers. The caller ends it.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
 
 const (
@@ -77,6 +77,7 @@ type world struct {
 	api       int
 	echo      int // port of the target for probes
 	worker    *exec.Cmd
+	ended     <-chan struct{} // closed when the worker has
 	log       *bytes.Buffer
 }
 
@@ -141,19 +142,32 @@ func (w *world) start() {
 	w.worker.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address)
 	w.worker.Stdout, w.worker.Stderr = w.log, w.log
 	require.NoError(w.t, w.worker.Start())
-	worker := w.worker
-	w.t.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
-	require.Eventually(w.t, func() bool {
-		status, _ := w.call(http.MethodGet, "/readyz", nil)
-		return status == http.StatusOK
-	}, soon, tick)
+	worker, ended := w.worker, make(chan struct{})
+	go func() { defer close(ended); _ = worker.Wait() }()
+	w.ended = ended
+	w.t.Cleanup(func() { _ = worker.Process.Kill(); <-ended })
+	ready := time.After(soon)
+	for {
+		if status, _ := w.call(http.MethodGet, "/readyz", nil); status == http.StatusOK {
+			return
+		}
+		select {
+		case <-ended:
+			require.Fail(w.t, "the worker ended before it was ready", w.log.String())
+		case <-ready:
+			_ = worker.Process.Signal(syscall.SIGQUIT) // what it is doing belongs to the log
+			<-ended
+			require.Fail(w.t, "the worker was not ready in time", w.log.String())
+		case <-time.After(tick):
+		}
+	}
 }
 
 // kill ends the worker as a crash does.
 func (w *world) kill() {
 	w.t.Helper()
 	require.NoError(w.t, w.worker.Process.Kill())
-	_ = w.worker.Wait()
+	<-w.ended
 }
 
 // call returns status and body; status 0 when nobody listens.
@@ -289,8 +303,7 @@ func commandLines(t *testing.T) map[int][]string {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Take()
 	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }

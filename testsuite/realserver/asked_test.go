@@ -50,6 +50,26 @@ func TestNothingCannotBeReplaced(t *testing.T) {
 	l.deleted()
 }
 
+// A backend that takes its time keeps nobody from reading what was just said.
+func TestWhatWasAnsweredIsShownWhileTheBackendIsAsked(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	look := newHeld()
+	l.backend.Before(providers.OpGet, look.hook)
+	_, err := l.Retry(t.Context(), "default", l.name, "look again", "")
+	require.NoError(t, err)
+	<-look.arrived
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, "")
+	require.NoError(t, err)
+	require.True(t, l.get().Status.Held, "discovery hands it out no more")
+	changed := spec
+	changed.HealthCheck.Target = "target:443"
+	l.apply("change", changed)
+	require.EqualValues(t, 2, l.get().Metadata.Generation)
+	close(look.release)
+	l.deleted()
+}
+
 func TestAHoldEndsWhenItsTimeIsOver(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities/probe"
 	"github.com/egressfleet/egressfleet/internal/echo"
+	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
 
 const (
@@ -91,13 +92,11 @@ func target(t *testing.T, host string, port int) probe.Target {
 // proxy can be there when this one has not come up.
 func place(t *testing.T) string { return net.JoinHostPort(address(), strconv.Itoa(freePort(t))) }
 
-// freePort is a port of loopback that nothing listens on.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := ports.Take()
 	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // folder is one that the users of the proxies may read.

@@ -64,14 +64,23 @@ func (e *entity) answer(ctx workflow.Context, activity, arg any) *observation {
 func (e *entity) call(ctx workflow.Context, activity, arg any) (workflow.Future, workflow.CancelFunc) {
 	ctx, end := workflow.WithCancel(ctx)
 	f := workflow.ExecuteActivity(ctx, activity, arg)
-	_ = workflow.Await(ctx, func() bool {
-		if e.version >= versionDeadlines {
-			e.state.Messages += take(e.mail.delete, e.onDelete) // the wish may come as a signal
+	for {
+		_ = workflow.Await(ctx, func() bool {
+			if e.version >= versionDeadlines {
+				e.state.Messages += take(e.mail.delete, e.onDelete) // the wish may come as a signal
+			}
+			return f.IsReady() || e.state.SkipCleanup != "" || e.unseen()
+		})
+		if !e.unseen() {
+			return f, end
 		}
-		return f.IsReady() || e.state.SkipCleanup != ""
-	})
-	return f, end
+		e.publish(ctx)
+	}
 }
+
+// unseen reports whether a message changed what is shown while the backend is asked:
+// who reads after an answer must find what it said.
+func (e *entity) unseen() bool { return e.dirty && e.version >= versionShown }
 
 // errLeft is the outcome of a call that was not waited for.
 var errLeft = errors.New("the call was not waited for: the proxy is left as it is")

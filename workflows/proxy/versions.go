@@ -11,7 +11,8 @@ const (
 	versionRelease   = 2 // 2026-11-30: a hint that the provider changed releases a latch
 	versionDeadlines = 3 // 2026-11-30: a watch ends when a deadline passes, which is told once
 	versionOpenProxy = 4 // 2026-11-30: the signal openProxy is taken
-	versionNewest    = versionOpenProxy
+	versionShown     = 5 // 2026-11-30: what a message changed is published also while the backend is asked
+	versionNewest    = versionShown
 )
 
 // pinVersion is called once, at the start of a run, never in a loop.
