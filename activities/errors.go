@@ -36,22 +36,26 @@ func faultFrom(err error) Fault {
 	if _, foreign := errors.AsType[*providers.ForeignError](err); foreign {
 		f.Reason = v1.ReasonForeignInstance
 	}
+	if missing, ok := errors.AsType[*providers.NotPreparedError](err); ok {
+		f.Reason, f.Text = v1.ReasonNotPrepared, cut(missing.What)
+	}
 	return f
 }
 
 // ToApplicationError puts a provider's error on the wire: its class becomes the
 // type of the ApplicationError, because Go types do not survive the trip. Only
-// ErrTransient is retried by the server; quota is nothing to be alarmed about.
+// ErrTransient is retried by the server, unless only a Prepare can help; quota is nothing
+// to be alarmed about.
 func ToApplicationError(err error) error {
 	if err == nil {
 		return nil
 	}
 	f := faultFrom(err)
 	opts := temporal.ApplicationErrorOptions{
-		NonRetryable: f.Class != providers.ErrTransient,
+		NonRetryable: f.Class != providers.ErrTransient || f.Reason == v1.ReasonNotPrepared,
 		Details:      []any{f.Reason},
 	}
-	if f.Class == providers.ErrQuotaExceeded {
+	if f.Class == providers.ErrQuotaExceeded || f.Reason == v1.ReasonNotPrepared {
 		opts.Category = temporal.ApplicationErrorCategoryBenign
 	}
 	return temporal.NewApplicationErrorWithOptions(f.Text, string(f.Class), opts)

@@ -75,3 +75,18 @@ func TestALongTextIsCut(t *testing.T) {
 	require.LessOrEqual(t, len(text), 1100)
 	require.True(t, strings.HasSuffix(text, "é…"), "no half character")
 }
+
+// TestWhatIsNotPreparedIsNotTriedAgain: only a Prepare can help, and only the workflow
+// asks for one.
+func TestWhatIsNotPreparedIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	lacking := providers.Wrap(providers.ErrTransient, providers.OpCreate, "x", "loc/a",
+		&providers.NotPreparedError{What: "image debian-12 on host-a"})
+	err := overTheWire(t, func(context.Context) error { return activities.ToApplicationError(lacking) })
+	require.Equal(t, activities.Fault{
+		Class: providers.ErrTransient, Reason: v1.ReasonNotPrepared, Text: "image debian-12 on host-a",
+	}, activities.FaultOf(err))
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.True(t, app.NonRetryable())
+}

@@ -22,7 +22,8 @@ type Instances struct {
 	// Getenv returns the variables that SecretVariable names; nil for none.
 	Getenv func(string) string
 
-	claims sync.Map // the secretRef that each variable was used for
+	claims    sync.Map // the secretRef that each variable was used for
+	preparing turns
 }
 
 // CreateInput asks for one instance. Serialised in history: it holds user-data only

@@ -46,6 +46,7 @@ const (
 	ReasonInstanceTerminated    = "InstanceTerminated"
 	ReasonReplacing             = "Replacing"
 	ReasonForeignInstance       = "ForeignInstance"
+	ReasonNotPrepared           = "NotPrepared"
 	ReasonInProgress            = "InProgress"
 	ReasonStuckDeleting         = "StuckDeleting"
 	ReasonLeftBehind            = "LeftBehind"

@@ -13,6 +13,7 @@ var (
 	_ providers.Provider    = (*measured)(nil)
 	_ providers.Unwrapper   = (*measured)(nil)
 	_ providers.Inventorier = (*measuredInventory)(nil)
+	_ providers.Preparer    = (*measuredPreparer)(nil)
 )
 
 // Metrics are the metrics that all providers share.
@@ -57,13 +58,33 @@ type measuredInventory struct {
 	inner providers.Inventorier
 }
 
+// measuredPreparer is measured over a provider that prepares, as a layer of its own.
+type measuredPreparer struct {
+	providers.Provider
+	measured *measured
+	inner    providers.Preparer
+}
+
 // WithMetrics counts and times each call of a provider. An inventory is a list.
 func WithMetrics(p providers.Provider, name string, metrics *Metrics) providers.Provider {
 	m := &measured{Provider: p, name: name, metrics: metrics}
+	var out providers.Provider = m
 	if inner, ok := providers.As[providers.Inventorier](p); ok {
-		return &measuredInventory{measured: m, inner: inner}
+		out = &measuredInventory{measured: m, inner: inner}
 	}
-	return m
+	if inner, ok := providers.As[providers.Preparer](p); ok {
+		out = &measuredPreparer{Provider: out, measured: m, inner: inner}
+	}
+	return out
+}
+
+// Unwrap returns the measured provider.
+func (m *measuredPreparer) Unwrap() providers.Provider { return m.Provider }
+
+// Prepare is the provider's, counted.
+func (m *measuredPreparer) Prepare(ctx context.Context, req providers.CreateRequest) (err error) {
+	defer m.measured.observe(providers.OpPrepare, time.Now(), &err)
+	return m.inner.Prepare(ctx, req)
 }
 
 // Unwrap returns the provider without metrics.

@@ -23,6 +23,7 @@ var (
 	_ providers.Provider    = (*traced)(nil)
 	_ providers.Unwrapper   = (*traced)(nil)
 	_ providers.Inventorier = (*tracedInventory)(nil)
+	_ providers.Preparer    = (*tracedPreparer)(nil)
 )
 
 type traced struct {
@@ -37,17 +38,40 @@ type tracedInventory struct {
 	inner providers.Inventorier
 }
 
+// tracedPreparer is traced over a provider that prepares. It is a layer of its own, so
+// that a provider may have an inventory or not.
+type tracedPreparer struct {
+	providers.Provider
+	traced *traced
+	inner  providers.Preparer
+}
+
 // WithTracing opens one client span for each call: provider.create, provider.get,
-// provider.delete, provider.list (an inventory is a list). Backend calls made with
+// provider.delete, provider.list (an inventory is a list), provider.prepare. Backend calls made with
 // the context become its children. NotFound leaves the span's status unset, since
 // polling until it comes is expected. The logger of the call's context names trace
 // and span.
 func WithTracing(p providers.Provider, name string, tracer trace.Tracer) providers.Provider {
 	t := &traced{Provider: p, name: name, tracer: tracer}
+	var out providers.Provider = t
 	if inner, ok := providers.As[providers.Inventorier](p); ok {
-		return &tracedInventory{traced: t, inner: inner}
+		out = &tracedInventory{traced: t, inner: inner}
 	}
-	return t
+	if inner, ok := providers.As[providers.Preparer](p); ok {
+		out = &tracedPreparer{Provider: out, traced: t, inner: inner}
+	}
+	return out
+}
+
+// Unwrap returns the traced provider.
+func (t *tracedPreparer) Unwrap() providers.Provider { return t.Provider }
+
+// Prepare is the provider's, in a span.
+func (t *tracedPreparer) Prepare(ctx context.Context, req providers.CreateRequest) error {
+	_, err := inSpan(ctx, t.traced, call{op: providers.OpPrepare}, func(ctx context.Context) (any, error) {
+		return nil, t.inner.Prepare(ctx, req)
+	})
+	return err
 }
 
 // Unwrap returns the provider without tracing.

@@ -47,7 +47,9 @@ func (p *Provider) create(ctx context.Context, req providers.CreateRequest) (str
 	id := ""
 	switch {
 	case have == nil:
-		id, err = p.make(ctx, req)
+		if err = p.prepared(req); err == nil {
+			id, err = p.make(ctx, req)
+		}
 	case p.unmarked(have):
 		id = have.ID
 	default:

@@ -12,6 +12,7 @@ type weather struct {
 	lag      int           // reads that miss a new instance
 	stalled  chan struct{} // calls wait for it
 	denied   bool          // no credential is taken
+	lacking  string        // what a create does not find
 	token    string        // the only credential that is taken; "" takes any
 	stop     *stop
 }

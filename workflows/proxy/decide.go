@@ -39,7 +39,9 @@ const (
 	kindAfter kind = "after"
 	kindWatch kind = "watch"
 	kindPark  kind = "park"
-	kindDone  kind = "done"
+	// kindPrepare has the provider fetch what the create lacked.
+	kindPrepare kind = "prepare"
+	kindDone    kind = "done"
 )
 
 // after waits for a timer.
@@ -51,6 +53,10 @@ func watch(p pace) wait { return wait{kindWatch, p} }
 // park waits for a release: only a message that changes something ends it, or the
 // slow probe.
 func park(p pace) wait { return wait{kindPark, p} }
+
+// prepare waits until the provider has fetched what a create needs. It is a wait and no
+// call: it may take hours, and every message ends it that changes what is wanted.
+func prepare() wait { return wait{kind: kindPrepare} }
 
 // done closes the workflow.
 func done() wait { return wait{kind: kindDone} }

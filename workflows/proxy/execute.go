@@ -171,6 +171,9 @@ func (e *entity) create(ctx workflow.Context) *failure {
 			if e.version >= versionDeadlines && !before.Ran && !before.Began.IsZero() {
 				e.state.Began, e.state.Overdue = before.Began, before.Overdue // it is late since then
 			}
+		case f.Reason == v1.ReasonNotPrepared && e.version >= versionPrepare: // nothing was made
+			e.state.Creating, e.state.AnswerAt, e.state.Lacking = before.Creating, before.AnswerAt, f.Text
+			return nil
 		case f.Class == providers.ErrTransient: // it may have been made
 			e.state.AnswerAt = workflow.Now(ctx)
 		}
@@ -192,6 +195,10 @@ func (e *entity) remove(ctx workflow.Context) *failure {
 
 // start returns the future that a plan waits for.
 func (e *entity) start(ctx workflow.Context, w wait) workflow.Future {
+	if w.kind == kindPrepare {
+		e.state.Wait = nil
+		return e.prepare(ctx)
+	}
 	if w.kind != kindWatch {
 		return workflow.NewTimerWithOptions(ctx, e.rest(ctx, w), workflow.TimerOptions{Summary: w.pace.summary()})
 	}
@@ -205,6 +212,27 @@ func (e *entity) start(ctx workflow.Context, w wait) workflow.Future {
 		Poll: pace.Poll, MaxPoll: pace.Max, Lease: pace.Lease, Outlast: e.timing.Outlast,
 		Within: e.reportWithin(workflow.Now(ctx)),
 	})
+}
+
+// prepare begins to fetch what the create lacked. It ends with its wait.
+func (e *entity) prepare(ctx workflow.Context) workflow.Future {
+	ctx = activities.WithCall(ctx, activities.Call{
+		Limits: e.timing.Prepare, Summary: "prepare " + e.state.Spec.Provider + " for the instance",
+		Priority: activities.PriorityCreate,
+	})
+	spec := e.state.Spec
+	return workflow.ExecuteActivity(ctx, instances.PrepareInstance, activities.PrepareInput{
+		Provider: spec.Provider, UID: e.uid, Attempt: e.state.Attempt,
+		Owner: providers.Owner(e.namespace, e.name), Placement: providers.Placement(spec.Placement), Port: spec.Port,
+	})
+}
+
+// prepared is what a Prepare that has ended says against the create that follows.
+func prepared(ctx workflow.Context, f workflow.Future) *observation {
+	if err := f.Get(ctx, nil); err != nil {
+		return &observation{Failure: &failure{Fault: activities.FaultOf(err)}}
+	}
+	return nil
 }
 
 // rest is how long a timer still has to run: what the run before left of it, or all.

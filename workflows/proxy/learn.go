@@ -110,7 +110,7 @@ func (s State) settling(at time.Time) bool {
 // createDue reports whether another instance may be made: at once, unless the last
 // ones did not stay.
 func (s State) createDue(at time.Time) bool {
-	if s.Makes < 2 || s.Creating {
+	if s.Makes < 2 || s.Creating || s.Lacking != "" {
 		return true
 	}
 	return at.Sub(s.Began) >= doubled(firstRemake, longestRemake, s.Makes-1)

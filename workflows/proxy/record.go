@@ -61,7 +61,7 @@ func (o observation) against() *failure {
 // count keeps how often a round has failed in a row, and what was waited for. Every
 // timer has a reason that a hint knows nothing about.
 func (s *State) count(f *failure, p plan) {
-	s.Patient = p.Next.kind == kindAfter || p.Next.kind == kindPark
+	s.Patient = p.Next.kind == kindAfter || p.Next.kind == kindPark || p.Next.kind == kindPrepare
 	if f == nil {
 		s.Failures = 0
 		return
@@ -152,6 +152,8 @@ func (s *State) sentence(p plan, f *failure) string {
 		return f.Text + "; " + s.next(p)
 	case p.Next.kind == kindDone:
 		return s.lastSentence(p)
+	case p.Next.kind == kindPrepare:
+		return s.Lacking + " is being fetched; the instance is created once it is there"
 	case p.Do == actionCreate:
 		return "the backend was asked for an instance; watching until it runs with an address"
 	case p.Do == actionDelete:
@@ -203,7 +205,7 @@ func (s *State) next(p plan) string {
 		return "looking again until it answers"
 	case kindAfter:
 		return "next attempt at " + at
-	case kindDone:
+	case kindDone, kindPrepare:
 	}
 	return "the workflow closes"
 }

@@ -46,6 +46,9 @@ type State struct {
 	Removing bool             `json:"removing,omitempty"` // a Delete was accepted: NotFound is expected
 	AskedAt  time.Time        `json:"askedAt,omitzero"`   // of the last Delete that was accepted
 	Lapsed   int              `json:"lapsed,omitempty"`   // the Attempt whose late failure was waited for
+	// Lacking is what the last Create did not find, and a Prepare fetches; that Create
+	// made nothing, and the next one is the same attempt.
+	Lacking string `json:"lacking,omitempty"`
 
 	Deleting bool `json:"deleting,omitempty"`
 	// SkipCleanup says why the workflow closes without waiting for the backend.
@@ -162,7 +165,7 @@ func (s State) phase() v1.Phase {
 // beginCreate forgets the former instance and remembers that a Create is out. It is
 // the same attempt as long as the outcome of the one before is unknown.
 func (s *State) beginCreate(now time.Time) {
-	if !s.Creating || !s.current() {
+	if !s.Creating && s.Lacking == "" || !s.current() {
 		s.Attempt++
 		s.Makes++
 		s.Began, s.Overdue = now, ""
@@ -177,7 +180,7 @@ func (s *State) forget() {
 	s.Status.ProviderID, s.Known = "", activities.Known{}
 	s.Status.InstanceCreatedAt, s.Status.Healthy, s.Undecided = time.Time{}, nil, false
 	s.Creating, s.Removing, s.Misses, s.AskedAt = false, false, 0, time.Time{}
-	s.MissedAt = time.Time{}
+	s.MissedAt, s.Lacking = time.Time{}, ""
 	s.Status.DropCondition(v1.ConditionOpenProxy) // another instance may have other rules
 }
 

@@ -85,7 +85,9 @@ type Timing struct {
 
 	Create activities.Limits // one create, which may block while it reports progress
 	Call   activities.Limits // any other provider call
-	Look   activities.Limits // one attempt of a watch
+	// Prepare is one Prepare, which goes on as long as it reports progress.
+	Prepare activities.Limits
+	Look    activities.Limits // one attempt of a watch
 	// Outlast is how long such an attempt repeats a Transient look; below Look.Attempt.
 	Outlast time.Duration
 	// Looks bounds the attempts of a watch; 0 is no bound.
@@ -106,6 +108,7 @@ func DefaultTiming() Timing {
 		Secret:  Pace{time.Minute, time.Minute, 5 * time.Minute},
 		Create:  activities.Limits{Attempt: 6 * time.Minute, Total: 9 * time.Minute},
 		Call:    activities.Limits{Attempt: 30 * time.Second, Total: 3 * time.Minute},
+		Prepare: activities.Limits{Attempt: 6 * time.Hour, Total: 24 * time.Hour},
 		Look:    activities.Limits{Attempt: 2 * time.Minute, Total: 2 * time.Minute},
 		Outlast: time.Minute,
 	}

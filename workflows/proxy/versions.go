@@ -12,7 +12,8 @@ const (
 	versionDeadlines = 3 // 2026-11-30: a watch ends when a deadline passes, which is told once
 	versionOpenProxy = 4 // 2026-11-30: the signal openProxy is taken
 	versionShown     = 5 // 2026-11-30: what a message changed is published also while the backend is asked
-	versionNewest    = versionShown
+	versionPrepare   = 6 // 2026-11-30: a create that is not prepared is followed by a Prepare
+	versionNewest    = versionPrepare
 )
 
 // pinVersion is called once, at the start of a run, never in a loop.

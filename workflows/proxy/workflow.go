@@ -121,6 +121,9 @@ func (e *entity) round(ctx workflow.Context) plan {
 		o = observation{Failure: f, At: workflow.Now(ctx)}
 		p = decide(e.state, o)
 	}
+	if p.Do == actionCreate && e.state.Lacking != "" {
+		p.Next = prepare()
+	}
 	e.state.Status.ObservedGeneration = generation
 	e.record(ctx, p, o)
 	return p
@@ -153,6 +156,9 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	e.seen = nil
 	if w.kind == kindWatch && f.IsReady() {
 		e.seen = newsOf(ctx, f)
+	}
+	if w.kind == kindPrepare && f.IsReady() && !e.woken { // what was asked for meanwhile is not about it
+		e.seen = prepared(ctx, f)
 	}
 }
 
