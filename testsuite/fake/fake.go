@@ -135,7 +135,7 @@ func (p *Provider) check(ctx context.Context, at target) error {
 		return nil
 	}
 	form := p.idForm()
-	if at.op == providers.OpCreate {
+	if at.op == providers.OpCreate || at.op == providers.OpPrepare {
 		form = nameIsKeyForm
 	}
 	if !form.MatchString(at.id) {

@@ -76,6 +76,8 @@ func lab(wrap func(*fake.Faults) providers.Provider, source *source) providertes
 			return faultsOf(t, p).Resources(providers.NameFromUID(uid))
 		},
 		Delivered: delivered, MaxCloudInit: maxCloudInit, Backend: showContexts,
+		Unprepare: func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Unprepare("image a on host b") },
+
 		Break:   func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).CutOff() },
 		Stall:   func(t *testing.T, p providers.Provider) func() { return faultsOf(t, p).Stall() },
 		HalfWay: halfWay(dies),

@@ -38,6 +38,8 @@ type Lab struct {
 	// p, at least once by Create.
 	Backend func(t *testing.T, p providers.Provider, see func(context.Context))
 
+	// Unprepare takes away what a Prepare has fetched: creates lack it until another one.
+	Unprepare func(t *testing.T, p providers.Provider) (restore func())
 	// Break cuts p off from its backend.
 	Break func(t *testing.T, p providers.Provider) (heal func())
 	// Stall lets the backend of p accept calls and answer none.

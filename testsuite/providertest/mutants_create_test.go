@@ -138,6 +138,7 @@ func createMutants() map[string]mutant {
 				"UnreachableIsNeverNotFound", "EndedContextReturnsAtOnce", "CancelledCallReturns",
 				"ErrorsSayWhatFailed", "OnlyTheInstanceCountsAsMissing", "NoCapacityHasItsClass",
 				"OneUIDWinsAName", "HalfMarkedIsNeverAdopted", "TooLargeCloudInitIsPermanent", "NameIsALabel",
+				"UnpreparedCreateMakesNothing",
 			},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error {

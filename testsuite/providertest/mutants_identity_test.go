@@ -65,7 +65,10 @@ func identityMutants() map[string]mutant {
 		},
 		"a foreign UID is named to people only": {
 			row: "ForeignUIDIsPermanent", says: "by this type",
-			also: []string{"ForeignInstallationIsPermanent", "OneUIDWinsAName", "HalfMarkedIsNeverAdopted"},
+			also: []string{
+				"ForeignInstallationIsPermanent", "OneUIDWinsAName", "HalfMarkedIsNeverAdopted",
+				"UnpreparedCreateMakesNothing", "PrepareReturnsWithItsContext",
+			},
 			twist: func(w *twisted) {
 				w.says(func(e *providers.Error) error { e.Err = errors.New(e.Err.Error()); return e })
 			},

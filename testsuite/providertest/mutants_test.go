@@ -132,7 +132,7 @@ func mutants() map[string]mutant {
 		createMutants(), identityMutants(), getMutants(), deleteMutants(), listMutants(), callMutants(), checkMutants(),
 		outageMutants(), blindListMutants(), refusalMutants(),
 		concurrencyMutants(), overlapMutants(), adoptionMutants(), secretMutants(), dutyMutants(), payloadMutants(),
-		secondaryMutants(), leftoverMutants(),
+		secondaryMutants(), leftoverMutants(), prepareMutants(),
 		axesCreateMutants(), axesMarkMutants(), axesStateMutants(), axesPartMutants(), axesAsyncMutants(),
 		axesCallMutants(), axesTraceMutants(),
 	} {

@@ -38,7 +38,7 @@ func (r Row) on(s *scene) {
 // mutant that it catches.
 func Rows() []Row {
 	return slices.Concat(
-		createRows(), identityRows(), getRows(), deleteRows(), listRows(),
+		createRows(), identityRows(), getRows(), deleteRows(), listRows(), prepareRows(),
 		contextRows(), errorRows(), profileRows(), checkRows(),
 		concurrencyRows(), adoptionRows(), secretRows(), dutyRows(), payloadRows(), secondaryRows(),
 		axesCreateRows(), axesMarkRows(), axesStateRows(), axesPartRows(), axesAsyncRows(), axesCallRows(), axesTraceRows(),

@@ -18,6 +18,7 @@ type twisted struct {
 	list      func(context.Context) ([]providers.Instance, error)
 	inventory func(context.Context) (providers.Inventory, error)
 	check     func(context.Context) []providers.TargetStatus
+	prepare   func(context.Context, providers.CreateRequest) error
 	profile   func() providers.Profile
 }
 
@@ -25,7 +26,7 @@ type twisted struct {
 func straight(f *fake.Faults) *twisted {
 	return &twisted{
 		Faults: f, create: f.Create, get: f.Get, remove: f.Delete, list: f.ListByTag,
-		inventory: f.Inventory, check: f.Check, profile: f.Profile,
+		inventory: f.Inventory, check: f.Check, profile: f.Profile, prepare: f.Prepare,
 	}
 }
 
@@ -48,6 +49,10 @@ func (w *twisted) Inventory(ctx context.Context) (providers.Inventory, error) {
 }
 
 func (w *twisted) Check(ctx context.Context) []providers.TargetStatus { return w.check(ctx) }
+
+func (w *twisted) Prepare(ctx context.Context, req providers.CreateRequest) error {
+	return w.prepare(ctx, req)
+}
 
 func (w *twisted) Profile() providers.Profile { return w.profile() }
 

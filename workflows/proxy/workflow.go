@@ -153,13 +153,20 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 	if e.woken || f.IsReady() {
 		e.state.Wait = nil
 	}
-	e.seen = nil
-	if w.kind == kindWatch && f.IsReady() {
-		e.seen = newsOf(ctx, f)
+	e.seen = e.saw(ctx, w, f)
+}
+
+// saw is what a wait ended with; nil for nothing that the next round has to know. Who
+// asked for something else meanwhile did not ask about a Prepare.
+func (e *entity) saw(ctx workflow.Context, w wait, f workflow.Future) *observation {
+	switch {
+	case !f.IsReady():
+	case w.kind == kindWatch:
+		return newsOf(ctx, f)
+	case w.kind == kindPrepare && !e.woken:
+		return prepared(ctx, f)
 	}
-	if w.kind == kindPrepare && f.IsReady() && !e.woken { // what was asked for meanwhile is not about it
-		e.seen = prepared(ctx, f)
-	}
+	return nil
 }
 
 // heed acts on the clocks that rang during a wait.
