@@ -43,10 +43,10 @@ chaos-fleet: tool-temporal ## an hour in two minutes: what looks after the fleet
 	@go build -o bin/chaosfleet ./testsuite/chaosfleet
 	@bin/chaosfleet
 
-test-tools: ## the prober against squid and tinyproxy as Debian ships them; needs the packages
-	@for tool in squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || \
-	{ echo "$$tool is not installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy" >&2; exit 1; }; done
-	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies
+test-tools: ## squid, tinyproxy and xorriso as Debian ships them against what we make of them; needs the packages
+	@for tool in squid tinyproxy xorriso; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || { echo "$$tool is not \
+	installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy xorriso" >&2; exit 1; }; done
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root
