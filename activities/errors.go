@@ -36,6 +36,9 @@ func faultFrom(err error) Fault {
 	if _, foreign := errors.AsType[*providers.ForeignError](err); foreign {
 		f.Reason = v1.ReasonForeignInstance
 	}
+	if _, left := errors.AsType[*providers.LeftBehindError](err); left {
+		f.Reason = v1.ReasonLeftBehind
+	}
 	return f
 }
 
