@@ -44,7 +44,7 @@ type Config struct {
 	PingTimeout       time.Duration // the same for libvirt, which is asked when a caller has left
 	StuckAfter        time.Duration // how long a call may go on without its caller
 	CloseTimeout      time.Duration // for libvirt's goodbye
-	MaxAbandoned      int           // calls without a caller, on one connection and in all
+	MaxAbandoned      int           // calls without a caller; a quarter of it on one connection
 }
 
 // The defaults of a Config.
