@@ -49,10 +49,10 @@ func (h *Host) call(ctx context.Context, l *link, use func(*libvirt.Libvirt) err
 	if o, returned := h.abandon(c); returned {
 		return h.result(c, o)
 	}
-	if l.ended() {
-		return h.lost(l.cause)
+	if ctx.Err() != nil {
+		return h.failed(ctx, StageRPC, Timeout, ctx.Err())
 	}
-	return h.failed(ctx, StageRPC, Timeout, ctx.Err())
+	return h.lost(l.cause)
 }
 
 func (h *Host) run(c *call, use func(*libvirt.Libvirt) error) {

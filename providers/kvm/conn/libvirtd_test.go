@@ -152,7 +152,7 @@ func usual(p packet, send func(packet)) {
 	switch p.proc {
 	case procAuthList:
 		send(p.reply(statusOK, xdr(uint32(1), uint32(0))...))
-	case procVersion:
+	case procVersion, procHypervisor:
 		send(p.reply(statusOK, xdr(uint64(9_000_000))...))
 	case procLookup:
 		send(p.reply(statusError, libvirtError(codeNoDomain, "Domain not found")...))

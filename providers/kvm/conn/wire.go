@@ -59,10 +59,16 @@ func (w *wire) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// Close is called by libvirt's client when it has said goodbye.
+// Close is called by libvirt's client when it has said goodbye, or gives up its opening. Then
+// the reader may know a better cause.
 func (w *wire) Close() error {
-	w.over(net.ErrClosed)
-	return nil
+	select {
+	case <-w.ready:
+		w.over(net.ErrClosed)
+		return nil
+	default:
+		return w.bridge.Close()
+	}
 }
 
 // The rest is of no use here: a connection that is stuck is closed from below.
