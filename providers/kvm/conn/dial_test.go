@@ -114,7 +114,7 @@ func TestDialFailures(t *testing.T) {
 		},
 		"something else than libvirt": {
 			prepare: func(s *sshd) {
-				s.libvirtd.handle(procAuthList, func(p packet, send func(packet)) {
+				s.libvirtd.handle(procAuthList, func(_ packet, send func(packet)) {
 					send(packet{announcedLen: 0x54686973, payload: []byte("This account is not available.")})
 				})
 			},
@@ -166,56 +166,56 @@ func TestFailuresOfFiles(t *testing.T) {
 	}{
 		"the key is not there yet": {
 			prepare: func(s *sshd) { require.NoError(s.t, os.Remove(s.path("key"))) },
-			reason:  conn.CredentialMissing, says: []string{"keyFile", "is not there"},
+			reason:  conn.FileMissing, says: []string{"keyFile", "is not there"},
 		},
 		"known_hosts is not there yet": {
 			prepare: func(s *sshd) { require.NoError(s.t, os.Remove(s.path("known_hosts"))) },
-			reason:  conn.CredentialMissing, says: []string{"knownHostsFile", "is not there"},
+			reason:  conn.FileMissing, says: []string{"knownHostsFile", "is not there"},
 		},
 		"the key has a passphrase": {
 			prepare: func(s *sshd) { s.write("key", encryptedKey(s.t)) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "is encrypted", "without"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "is encrypted", "without"},
 		},
 		"the key is none": {
 			prepare: func(s *sshd) { s.write("key", "ssh-ed25519 "+sentinel) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
 		},
 		"the key is damaged": {
 			prepare: func(s *sshd) {
 				s.write("key", "-----BEGIN OPENSSH PRIVATE KEY-----\n"+sentinel+"\n-----END OPENSSH PRIVATE KEY-----\n")
 			},
-			reason: conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
+			reason: conn.FileInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
 		},
 		"the key is empty": {
 			prepare: func(s *sshd) { s.write("key", "") },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "holds no private key"},
 		},
 		"others may read the key": {
 			prepare: func(s *sshd) { require.NoError(s.t, os.Chmod(s.path("key"), 0o644)) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "0644", "no more than 0640"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "0644", "no more than 0640"},
 		},
 		"the group may change the key": {
 			prepare: func(s *sshd) { require.NoError(s.t, os.Chmod(s.path("key"), 0o660)) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "0660"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "0660"},
 		},
 		"others may say whom to trust": {
 			prepare: func(s *sshd) { require.NoError(s.t, os.Chmod(s.path("known_hosts"), 0o666)) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"knownHostsFile", "0666", "0644"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"knownHostsFile", "0666", "0644"},
 		},
 		"the key is a folder": {
 			prepare: func(s *sshd) {
 				require.NoError(s.t, os.Remove(s.path("key")))
 				require.NoError(s.t, os.Mkdir(s.path("key"), 0o700))
 			},
-			reason: conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "is no file"},
+			reason: conn.FileInvalid, permanent: true, says: []string{"keyFile", "is no file"},
 		},
 		"the key is far too large": {
 			prepare: func(s *sshd) { s.write("key", strings.Repeat(sentinel, 10_000)) },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"keyFile", "more than 65536"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"keyFile", "more than 65536"},
 		},
 		"known_hosts is garbage": {
 			prepare: func(s *sshd) { s.write("known_hosts", "192.0.2.5 ssh-ed25519 !!!\n") },
-			reason:  conn.CredentialInvalid, permanent: true, says: []string{"knownHostsFile", "known_hosts", "line 1"},
+			reason:  conn.FileInvalid, permanent: true, says: []string{"knownHostsFile", "known_hosts", "line 1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestFailuresOfFiles(t *testing.T) {
 			c.prepare(s)
 			err := s.host().Do(t.Context(), version)
 			failed := failure(t, err)
-			require.Equal(t, conn.StageCredentials, failed.Stage)
+			require.Equal(t, conn.StageFiles, failed.Stage)
 			require.Equal(t, c.reason, failed.Reason, "%v", err)
 			require.Equal(t, c.permanent, failed.Permanent())
 			for _, says := range append(c.says, s.dir) {
@@ -327,9 +327,11 @@ func TestBridges(t *testing.T) {
 		change            func(*conn.Config)
 		commands, sockets []string
 	}{
-		"the usual socket":  {func(*conn.Config) {}, nil, []string{"/run/libvirt/libvirt-sock"}},
-		"another socket":    {func(c *conn.Config) { c.Socket = "/x" }, nil, []string{"/x"}},
-		"the usual command": {func(c *conn.Config) { c.Bridge = "command" }, []string{"nc -U /run/libvirt/libvirt-sock"}, nil},
+		"the usual socket": {func(*conn.Config) {}, nil, []string{"/run/libvirt/libvirt-sock"}},
+		"another socket":   {func(c *conn.Config) { c.Socket = "/x" }, nil, []string{"/x"}},
+		"the usual command": {
+			func(c *conn.Config) { c.Bridge = "command" }, []string{"nc -U /run/libvirt/libvirt-sock"}, nil,
+		},
 		"another command": {
 			func(c *conn.Config) { c.Bridge, c.Command = "command", "virt-ssh-helper x" }, []string{"virt-ssh-helper x"}, nil,
 		},

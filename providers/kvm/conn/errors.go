@@ -7,14 +7,14 @@ type Stage string
 
 // The stages, in their order.
 const (
-	StageCredentials Stage = "credentials" // the key and known_hosts files
-	StageDial        Stage = "dial"        // TCP
-	StageHandshake   Stage = "handshake"   // SSH's versions and key exchange
-	StageHostKey     Stage = "hostkey"
-	StageAuth        Stage = "auth"
-	StageForward     Stage = "forward" // the bridge to libvirt's socket
-	StageLibvirt     Stage = "libvirt" // opening libvirt's protocol
-	StageRPC         Stage = "rpc"     // a call on a connection that was open
+	StageFiles     Stage = "files"     // the key and known_hosts files
+	StageDial      Stage = "dial"      // TCP
+	StageHandshake Stage = "handshake" // SSH's versions and key exchange
+	StageHostKey   Stage = "hostkey"
+	StageAuth      Stage = "auth"
+	StageForward   Stage = "forward" // the bridge to libvirt's socket
+	StageLibvirt   Stage = "libvirt" // opening libvirt's protocol
+	StageRPC       Stage = "rpc"     // a call on a connection that was open
 )
 
 // Reason says what an administrator would do something about.
@@ -23,8 +23,8 @@ type Reason string
 // The reasons. Those of the credentials, the host key and the login stay until a person
 // does something, the others may pass.
 const (
-	CredentialMissing  Reason = "CredentialMissing"  // a file is not there (yet)
-	CredentialInvalid  Reason = "CredentialInvalid"  // a file is there and of no use
+	FileMissing        Reason = "FileMissing"        // the key or known_hosts is not there (yet)
+	FileInvalid        Reason = "FileInvalid"        // it is there and of no use
 	Unreachable        Reason = "Unreachable"        // nobody takes the TCP connection
 	SSHHandshakeFailed Reason = "SSHHandshakeFailed" // who takes it does not speak SSH, or not our kind
 	HostKeyUnknown     Reason = "HostKeyUnknown"     // known_hosts has no line for the address
@@ -64,7 +64,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent reports whether only a person can mend it. Everything else may pass by itself.
 func (e *Error) Permanent() bool {
 	switch e.Reason {
-	case CredentialInvalid, HostKeyUnknown, HostKeyMismatch, Unauthorized, ForwardRefused:
+	case FileInvalid, HostKeyUnknown, HostKeyMismatch, Unauthorized, ForwardRefused:
 		return true
 	default:
 		return false

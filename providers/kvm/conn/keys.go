@@ -82,7 +82,8 @@ func (h *Host) known() (*knownhosts.HostKeyDB, error) {
 func (h *Host) content(field, path string, open fs.FileMode, limit int64) ([]byte, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the configuration's
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{h.config.Host, StageCredentials, CredentialMissing, "", fmt.Errorf("%s %s is not there", field, path)}
+		err = fmt.Errorf("%s %s is not there", field, path)
+		return nil, &Error{h.config.Host, StageFiles, FileMissing, "", err}
 	}
 	if err != nil {
 		return nil, h.invalid(field, path, "cannot be read", "which user does the worker run as?")
@@ -108,19 +109,19 @@ func (h *Host) content(field, path string, open fs.FileMode, limit int64) ([]byt
 }
 
 func (h *Host) invalid(field, path, what, hint string) error {
-	return &Error{h.config.Host, StageCredentials, CredentialInvalid, hint, fmt.Errorf("%s %s: %s", field, path, what)}
+	return &Error{h.config.Host, StageFiles, FileInvalid, hint, fmt.Errorf("%s %s: %s", field, path, what)}
 }
 
 func (h *Host) unknownHostKey() error {
 	host, port, _ := net.SplitHostPort(h.config.Address)
-	return &Error{h.config.Host, StageHostKey, HostKeyUnknown,
-		fmt.Sprintf("add what ssh-keyscan -p %s %s prints, once you have compared it with the keys on the host's console", port, host),
-		fmt.Errorf("%s has no key for %s", h.config.KnownHostsFile, h.config.Address)}
+	hint := fmt.Sprintf("add what ssh-keyscan -p %s %s prints, once you have compared it with the keys "+
+		"on the host's console", port, host)
+	err := fmt.Errorf("%s has no key for %s", h.config.KnownHostsFile, h.config.Address)
+	return &Error{h.config.Host, StageHostKey, HostKeyUnknown, hint, err}
 }
 
 // acceptable leaves out what rests on SHA-1.
 func acceptable(algorithms []string) []string {
-	return slices.DeleteFunc(algorithms, func(name string) bool {
-		return slices.Contains(ssh.InsecureAlgorithms().HostKeys, name) || name == ssh.KeyAlgoRSA || name == ssh.CertAlgoRSAv01
-	})
+	insecure := ssh.InsecureAlgorithms().HostKeys
+	return slices.DeleteFunc(algorithms, func(name string) bool { return slices.Contains(insecure, name) })
 }

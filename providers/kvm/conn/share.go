@@ -70,8 +70,8 @@ func (h *Host) refuse(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return h.failed(ctx, StageDial, Timeout, ctx.Err())
 	case h.abandoned >= h.config.MaxAbandoned:
-		return &Error{h.config.Host, StageRPC, Overloaded, "look at libvirtd's log on the host",
-			errors.New("too many calls hang though their callers have left")}
+		err := errors.New("too many calls hang though their callers have left")
+		return &Error{h.config.Host, StageRPC, Overloaded, "look at libvirtd's log on the host", err}
 	}
 	return nil
 }

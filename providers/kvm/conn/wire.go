@@ -38,7 +38,7 @@ func newWire(bridge io.ReadWriteCloser, over func(error)) *wire {
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.frames.Read(p)
 	if err != nil {
-		w.over(err)
+		w.over(fmt.Errorf("the stream to libvirt ended: %w", err))
 		if w.frames.opened {
 			<-w.ready
 		}
