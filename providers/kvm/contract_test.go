@@ -79,9 +79,9 @@ func (m *labs) hooks() providertest.Lab {
 		l := m.of(t, p)
 		switch c {
 		case providertest.CredentialMissing:
-			l.each(func(h *fakeLink) func() { return h.fail(conn.StageCredentials, conn.CredentialMissing) })
+			l.each(func(h *fakeLink) func() { return h.fail(conn.StageFiles, conn.FileMissing) })
 		case providertest.CredentialUnreadable:
-			l.each(func(h *fakeLink) func() { return h.fail(conn.StageCredentials, conn.CredentialInvalid) })
+			l.each(func(h *fakeLink) func() { return h.fail(conn.StageFiles, conn.FileInvalid) })
 		case providertest.CredentialRotated:
 			l.each(func(h *fakeLink) func() { return h.fail(conn.StageAuth, conn.Unauthorized) })()
 		}

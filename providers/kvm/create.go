@@ -22,6 +22,7 @@ func (p *Provider) create(ctx context.Context, req providers.CreateRequest) (*ho
 	if err != nil {
 		return nil, err
 	}
+	ctx = about(ctx, req.Name)
 	release, err := p.names.hold(ctx, req.Name)
 	if err != nil {
 		return nil, err
@@ -72,21 +73,17 @@ type making struct {
 	again func() ([]whereabouts, error)
 	// did tells how far it has come.
 	did func(step int64, what string)
-	say func(level slog.Level, text string, err error)
+	say func(text string, err error)
 }
 
 func (p *Provider) making(ctx context.Context, o order, h *host) *making {
-	id := formatID(h.Name, o.Name)
 	return &making{
 		p: p, calls: p.calling(ctx, h, h.link.Do), order: o, host: h,
 		again: func() ([]whereabouts, error) { return p.find(ctx, without(o.hosts, h), o.Name) },
 		did:   func(step int64, what string) { providers.Progress(ctx, step, createSteps, what) },
-		say: func(level slog.Level, text string, err error) {
-			attrs := place(id)
-			if err != nil {
-				attrs = append(attrs, slog.String("error", err.Error()))
-			}
-			p.logger(ctx).LogAttrs(ctx, level, text, attrs...)
+		say: func(text string, err error) {
+			p.logger(ctx).LogAttrs(ctx, slog.LevelWarn, text,
+				slog.String("host", h.Name), slog.String("error", err.Error()))
 		},
 	}
 }
@@ -248,6 +245,6 @@ func (m *making) undone(err error) error {
 
 func (m *making) remove() {
 	if err := m.p.remove(m.calls, m.host, m.order.Name); err != nil {
-		m.say(providers.LevelOutcome, "kvm create left something behind", err)
+		m.say("kvm create leaves something behind", err)
 	}
 }

@@ -25,7 +25,7 @@ func (p *Provider) delete(ctx context.Context, id string) error {
 		return err
 	}
 	defer release()
-	return p.remove(p.calling(ctx, h, h.link.Do), h, name)
+	return p.remove(p.calling(about(ctx, name), h, h.link.Do), h, name)
 }
 
 // remove takes the domain away, then its volumes, and the one with the marks last. Each step

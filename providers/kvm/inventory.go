@@ -151,7 +151,7 @@ func (p *Provider) listHost(ctx context.Context, h *host) (all providers.Invento
 	for _, dom := range doms {
 		taken[dom.Name] = true
 	}
-	all, err = p.listDomains(ctx, c, h, doms)
+	all, err = p.listDomains(ctx, h, doms)
 	if err != nil {
 		return all, err
 	}
@@ -168,7 +168,7 @@ func (p *Provider) listHost(ctx context.Context, h *host) (all providers.Invento
 
 // listDomains reads all domains of a host. One that cannot be read is left out and named; a
 // host that answers for none is left out itself.
-func (p *Provider) listDomains(ctx context.Context, c calls, h *host, doms []libvirt.Domain) (
+func (p *Provider) listDomains(ctx context.Context, h *host, doms []libvirt.Domain) (
 	all providers.Inventory, err error,
 ) {
 	found, errs := make([]*providers.Instance, len(doms)), make([]error, len(doms))
@@ -178,7 +178,7 @@ func (p *Provider) listDomains(ctx context.Context, c calls, h *host, doms []lib
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			found[i], errs[i] = p.own(c, h, dom)
+			found[i], errs[i] = p.own(p.calling(about(ctx, dom.Name), h, h.link.Do), h, dom)
 		})
 	}
 	reads.Wait()

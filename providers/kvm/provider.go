@@ -148,7 +148,7 @@ func (p *Provider) get(ctx context.Context, id string) (*providers.Instance, err
 	if err != nil {
 		return nil, err
 	}
-	c := p.calling(ctx, h, h.link.Do)
+	c := p.calling(about(ctx, name), h, h.link.Do)
 	dom, err := c.DomainLookupByName(name)
 	if err != nil {
 		return nil, err
@@ -175,6 +175,11 @@ func place(id string) []slog.Attr {
 		attrs = append(attrs, slog.String("host", host), slog.String("name", name))
 	}
 	return attrs
+}
+
+// about returns a context whose lines carry the name of an instance.
+func about(ctx context.Context, name string) context.Context {
+	return providers.WithLogger(ctx, providers.Logger(ctx).With(slog.String("name", name)))
 }
 
 func (p *Provider) logger(ctx context.Context) *slog.Logger {
