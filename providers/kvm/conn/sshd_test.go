@@ -49,6 +49,8 @@ type sshd struct {
 	t        *testing.T
 	hostKeys []ssh.Signer
 	libvirtd *libvirtd
+	serves   func(client io.ReadWriteCloser)                 // what is behind the bridge
+	runs     func(command string, client io.ReadWriteCloser) // what is behind a session
 	dir      string
 
 	mu         sync.Mutex
@@ -63,6 +65,8 @@ type sshd struct {
 func newSSHD(t *testing.T) *sshd {
 	t.Helper()
 	s := &sshd{t: t, libvirtd: newLibvirtd(), dir: t.TempDir(), open: map[net.Conn]struct{}{}}
+	s.serves = s.libvirtd.serve
+	s.runs = func(_ string, client io.ReadWriteCloser) { s.serves(client) }
 	s.hostKeys = []ssh.Signer{newKey(t, "ed25519")}
 	s.writeKey()
 	s.know(s.hostKeys[0].PublicKey())
@@ -294,7 +298,7 @@ func (s *sshd) bridge(asked ssh.NewChannel) {
 		s.mu.Lock()
 		s.sockets = append(s.sockets, to.Path)
 		s.mu.Unlock()
-		s.behind(channel)
+		s.behind(channel, s.serves)
 		return
 	}
 	s.session(channel, requests)
@@ -318,14 +322,14 @@ func (s *sshd) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 			_ = channel.Close()
 			continue
 		}
-		go s.behind(channel)
+		go s.behind(channel, func(client io.ReadWriteCloser) { s.runs(line.Command, client) })
 	}
 }
 
-func (s *sshd) behind(client io.ReadWriteCloser) {
+func (s *sshd) behind(client io.ReadWriteCloser, serve func(io.ReadWriteCloser)) {
 	if s.now().cutsOffInOpening {
 		s.cut()
 		return
 	}
-	s.libvirtd.serve(client)
+	serve(client)
 }
