@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ const (
 	complaintMax = 300
 	exitWait     = time.Second
 )
+
+// errNoCommand is sshd's refusal to run anything.
+var errNoCommand = errors.New("sshd would not run the command")
 
 // bridge opens the way to libvirt's socket.
 func (h *Host) bridge(client *ssh.Client) (io.ReadWriteCloser, error) {
@@ -45,7 +49,10 @@ func newCommand(client *ssh.Client, line string) (*command, error) {
 	c.Reader, _ = session.StdoutPipe()
 	if err := session.Start(line); err != nil {
 		_ = session.Close()
-		return nil, fmt.Errorf("sshd would not run the command: %w", err)
+		if strings.HasPrefix(err.Error(), "ssh: command ") { // it has no type; a loss reads otherwise
+			err = fmt.Errorf("%w: %w", errNoCommand, err)
+		}
+		return nil, err
 	}
 	go func() {
 		c.exit = session.Wait()

@@ -134,9 +134,11 @@ func (h *Host) loginHint(signer ssh.Signer) string {
 func (h *Host) noBridge(ctx context.Context, err error) error {
 	refused, ok := errors.AsType[*ssh.OpenChannelError](err)
 	switch {
-	case !ok && h.config.Bridge != BridgeCommand:
+	case errors.Is(err, errNoCommand):
+		return h.failedFor(ctx, StageForward, ForwardRefused, h.bridgeHint(), err)
+	case !ok:
 		return h.failed(ctx, StageForward, ConnectionLost, err)
-	case !ok || refused.Reason == ssh.Prohibited || refused.Reason == ssh.UnknownChannelType:
+	case refused.Reason == ssh.Prohibited || refused.Reason == ssh.UnknownChannelType:
 		return h.failedFor(ctx, StageForward, ForwardRefused, h.bridgeHint(), err)
 	}
 	// OpenSSH gives one answer for a missing socket and for one that the user must not reach.
@@ -147,7 +149,7 @@ func (h *Host) noBridge(ctx context.Context, err error) error {
 
 func (h *Host) bridgeHint() string {
 	if h.config.Bridge == BridgeCommand {
-		return "sshd allows the key no session; is bridge: forward meant?"
+		return "sshd allows the key no session, or no command; is bridge: forward meant?"
 	}
 	return "sshd allows the key no forwarding: AllowStreamLocalForwarding and the key's options say so; " +
 		"a key with a forced command needs bridge: command"

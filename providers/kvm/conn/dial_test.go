@@ -124,6 +124,17 @@ func TestDialFailures(t *testing.T) {
 			faults: faults{commandFails: "sh: 1: nc: not found\n"}, bridge: conn.BridgeCommand,
 			stage: conn.StageLibvirt, reason: conn.LibvirtUnreachable, says: `127: it said "sh: 1: nc: not found\n"`,
 		},
+		"cut off while the bridge is asked for": {
+			faults: faults{cutsOffInBridge: true}, stage: conn.StageForward, reason: conn.ConnectionLost, says: "EOF",
+		},
+		"cut off while a session is asked for": {
+			faults: faults{cutsOffInBridge: true}, bridge: conn.BridgeCommand,
+			stage: conn.StageForward, reason: conn.ConnectionLost, says: "EOF",
+		},
+		"no command is allowed": {
+			faults: faults{forbidsCommands: true}, bridge: conn.BridgeCommand,
+			stage: conn.StageForward, reason: conn.ForwardRefused, permanent: true, says: "would not run the command",
+		},
 		"no session for the bridge": {
 			faults: faults{forbidsSessions: true}, bridge: conn.BridgeCommand,
 			stage: conn.StageForward, reason: conn.ForwardRefused, permanent: true, says: "bridge: forward",

@@ -31,16 +31,16 @@ const nobody = 65534
 // soon is how long a real process may take to do what it was asked.
 const soon = 30 * time.Second
 
-// real is a libvirtd in a folder.
-type real struct {
+// daemon is a libvirtd in a folder.
+type daemon struct {
 	t       *testing.T
 	dir     string
 	process *os.Process
 }
 
-func newReal(t *testing.T) *real {
+func newReal(t *testing.T) *daemon {
 	t.Helper()
-	r := &real{t: t, dir: t.TempDir()}
+	r := &daemon{t: t, dir: t.TempDir()}
 	require.NoError(t, os.Chmod(filepath.Dir(r.dir), 0o755))
 	for _, name := range []string{"run", "home", "pool"} {
 		path := filepath.Join(r.dir, name)
@@ -55,9 +55,9 @@ func newReal(t *testing.T) *real {
 	return r
 }
 
-func (r *real) socket() string { return filepath.Join(r.dir, "run/libvirt/libvirt-sock") }
+func (r *daemon) socket() string { return filepath.Join(r.dir, "run/libvirt/libvirt-sock") }
 
-func (r *real) command(name string, args ...string) *exec.Cmd {
+func (r *daemon) command(name string, args ...string) *exec.Cmd {
 	command := exec.Command(name, args...)
 	command.Env = []string{
 		"HOME=" + r.dir + "/home", "XDG_RUNTIME_DIR=" + r.dir + "/run", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
@@ -69,13 +69,13 @@ func (r *real) command(name string, args ...string) *exec.Cmd {
 }
 
 // start runs it until the end of the test, or until stop.
-func (r *real) start() {
+func (r *daemon) start() {
 	r.t.Helper()
 	path, err := exec.LookPath("/usr/sbin/libvirtd")
 	require.NoError(r.t, err, "on Debian: apt-get install -y --no-install-recommends libvirt-daemon libvirt-clients")
-	daemon := r.command(path, "-f", filepath.Join(r.dir, "conf"))
-	require.NoError(r.t, daemon.Start())
-	r.process = daemon.Process
+	process := r.command(path, "-f", filepath.Join(r.dir, "conf"))
+	require.NoError(r.t, process.Start())
+	r.process = process.Process
 	r.t.Cleanup(r.stop)
 	require.Eventually(r.t, func() bool {
 		c, err := net.Dial("unix", r.socket())
@@ -86,7 +86,7 @@ func (r *real) start() {
 	}, soon, 20*time.Millisecond, "libvirtd listens at %s", r.socket())
 }
 
-func (r *real) stop() {
+func (r *daemon) stop() {
 	if r.process != nil {
 		_ = r.process.Kill()
 		_, _ = r.process.Wait()
@@ -94,13 +94,13 @@ func (r *real) stop() {
 	}
 }
 
-func (r *real) signal(signal syscall.Signal) {
+func (r *daemon) signal(signal syscall.Signal) {
 	r.t.Helper()
 	require.NoError(r.t, r.process.Signal(signal))
 }
 
 // sshd is one in front of it: it forwards to the socket, and runs commands.
-func (r *real) sshd() *sshd {
+func (r *daemon) sshd() *sshd {
 	r.t.Helper()
 	s := newSSHD(r.t)
 	s.serves = func(client io.ReadWriteCloser) {

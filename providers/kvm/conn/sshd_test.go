@@ -38,6 +38,8 @@ type faults struct {
 	forbidsForwarding  bool
 	hasNoSocket        bool
 	forbidsSessions    bool
+	forbidsCommands    bool
+	cutsOffInBridge    bool
 	commandFails       string // what it says
 	ignoresKeepalives  bool
 	ignoresChannelOpen bool
@@ -280,6 +282,9 @@ func (s *sshd) bridge(asked ssh.NewChannel) {
 	case forward && f.forbidsForwarding, !forward && f.forbidsSessions:
 		_ = asked.Reject(ssh.Prohibited, "open failed")
 		return
+	case f.cutsOffInBridge:
+		s.cut()
+		return
 	case forward && f.hasNoSocket:
 		_ = asked.Reject(ssh.ConnectionFailed, "open failed")
 		return
@@ -306,7 +311,7 @@ func (s *sshd) bridge(asked ssh.NewChannel) {
 
 func (s *sshd) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	for request := range requests {
-		if request.Type != "exec" {
+		if request.Type != "exec" || s.now().forbidsCommands {
 			_ = request.Reply(false, nil)
 			continue
 		}
