@@ -86,6 +86,17 @@ func TestDialFailures(t *testing.T) {
 			prepare: func(s *sshd) { s.know(newKey(s.t, "ecdsa").PublicKey()) },
 			stage:   conn.StageHostKey, reason: conn.HostKeyMismatch, permanent: true, says: "set up anew",
 		},
+		"a key with signatures by SHA-1 only": {
+			prepare: func(s *sshd) {
+				key, ok := newKey(s.t, "rsa").(ssh.AlgorithmSigner)
+				require.True(s.t, ok)
+				old, err := ssh.NewSignerWithAlgorithms(key, []string{ssh.KeyAlgoRSA})
+				require.NoError(s.t, err)
+				s.hostKeys = []ssh.Signer{old}
+				s.know(old.PublicKey())
+			},
+			stage: conn.StageHostKey, reason: conn.HostKeyMismatch, permanent: true, says: `peer offered: ["ssh-rsa"]`,
+		},
 		"a revoked key": {
 			prepare: func(s *sshd) {
 				line := knownhosts.Line([]string{address}, s.hostKeys[0].PublicKey())
@@ -129,6 +140,10 @@ func TestDialFailures(t *testing.T) {
 		},
 		"cut off while a session is asked for": {
 			faults: faults{cutsOffInBridge: true}, bridge: conn.BridgeCommand,
+			stage: conn.StageForward, reason: conn.ConnectionLost, says: "EOF",
+		},
+		"cut off while a command is asked for": {
+			faults: faults{cutsOffInCommand: true}, bridge: conn.BridgeCommand,
 			stage: conn.StageForward, reason: conn.ConnectionLost, says: "EOF",
 		},
 		"no command is allowed": {

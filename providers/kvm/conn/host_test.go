@@ -247,6 +247,24 @@ func TestSilentSSHDIsDropped(t *testing.T) {
 	})
 }
 
+// TestBusySSHDIsNotDropped: behind much data its answer may be late.
+func TestBusySSHDIsNotDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSSHD(t)
+		s.faults.ignoresKeepalives = true
+		host := s.host()
+		for range 12 {
+			require.NoError(t, host.Do(t.Context(), version))
+			<-time.After(10 * time.Second)
+		}
+		require.Equal(t, 1, s.dialled())
+		<-time.After(conn.DefaultKeepaliveInterval + 2*conn.DefaultKeepaliveTimeout)
+		require.NoError(t, host.Do(t.Context(), version))
+		require.Equal(t, 2, s.dialled(), "and then it was silent")
+	})
+}
+
 // TestCutOff: the calls that are under way learn of it at once, and the next one dials.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
@@ -382,6 +400,7 @@ func TestClose(t *testing.T) {
 		for _, do := range []conn.Doer{host.Do, host.Probe} {
 			require.Equal(t, conn.Closed, failure(t, do(t.Context(), version)).Reason)
 		}
+		require.Equal(t, 1, s.dialled(), "nobody dials for those who come later")
 		synctest.Wait()
 		require.Zero(t, s.connected())
 	})

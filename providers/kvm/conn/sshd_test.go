@@ -40,6 +40,7 @@ type faults struct {
 	forbidsSessions    bool
 	forbidsCommands    bool
 	cutsOffInBridge    bool
+	cutsOffInCommand   bool
 	commandFails       string // what it says
 	ignoresKeepalives  bool
 	ignoresChannelOpen bool
@@ -311,6 +312,10 @@ func (s *sshd) bridge(asked ssh.NewChannel) {
 
 func (s *sshd) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	for request := range requests {
+		if s.now().cutsOffInCommand {
+			s.cut()
+			return
+		}
 		if request.Type != "exec" || s.now().forbidsCommands {
 			_ = request.Reply(false, nil)
 			continue
