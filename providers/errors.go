@@ -31,6 +31,8 @@ const (
 	OpGet    = "get"
 	OpDelete = "delete"
 	OpList   = "list"
+
+	OpPrepare = "prepare" // of a Preparer
 )
 
 // Error is the only error type that a provider returns. Its text reaches users:

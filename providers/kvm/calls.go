@@ -159,9 +159,11 @@ type volumeInfo struct {
 	capacity, allocation uint64
 }
 
-func (c calls) StorageVolGetInfo(vol libvirt.StorageVol) (kind int8, capacity, allocation uint64, err error) {
-	i, err := result(c, "StorageVolGetInfo", func(a api) (i volumeInfo, err error) {
-		i.kind, i.capacity, i.allocation, err = a.StorageVolGetInfo(vol)
+func (c calls) StorageVolGetInfoFlags(vol libvirt.StorageVol, flags uint32) (
+	kind int8, capacity, allocation uint64, err error,
+) {
+	i, err := result(c, "StorageVolGetInfoFlags", func(a api) (i volumeInfo, err error) {
+		i.kind, i.capacity, i.allocation, err = a.StorageVolGetInfoFlags(vol, flags)
 		return i, err
 	})
 	return i.kind, i.capacity, i.allocation, err

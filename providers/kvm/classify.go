@@ -40,6 +40,9 @@ func classify(op string, err error) providers.Class {
 	if c, ok := errors.AsType[*classed](err); ok {
 		return c.class
 	}
+	if class, ok := classOfImage(err); ok {
+		return class
+	}
 	if link, ok := errors.AsType[*conn.Error](err); ok {
 		if link.Permanent() {
 			return providers.ErrPermanent

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -138,18 +137,16 @@ func (i ImageConfig) resolve(field string) (ImageConfig, error) {
 	return i, i.checkSource(field)
 }
 
-// checkSource quotes no URL: it may hold a password.
+// checkSource quotes no more of a URL than what cannot be a secret.
 func (i ImageConfig) checkSource(field string) error {
-	switch {
-	case (i.URL == "") == (i.File == ""):
+	if (i.URL == "") == (i.File == "") {
 		return fmt.Errorf("%s: exactly one of url and file must be set", field)
-	case i.File != "" && !filepath.IsAbs(i.File):
-		return fmt.Errorf("%s.file: %q is not an absolute path", field, i.File)
-	case i.File != "":
-		return nil
 	}
-	if u, err := url.Parse(i.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("%s.url: is not the URL of a file, with https:// or http://", field)
+	if i.File != "" && !filepath.IsAbs(i.File) {
+		return fmt.Errorf("%s.file: %q is not an absolute path", field, i.File)
+	}
+	if err := i.entry(field).Validate(); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func TestAWrongConfigurationNamesFieldAndValue(t *testing.T) {
 			[]string{"images.debian.file", `"x"`},
 		},
 		"a scheme": {
-			func(c *Config) { setImage(c, func(i *ImageConfig) { i.URL = "ftp://x/y" }) }, []string{"images.debian.url"},
+			func(c *Config) { setImage(c, func(i *ImageConfig) { i.URL = "ftp://x/y" }) }, []string{"images.debian", "url", "ftp://x/y"},
 		},
 		"no machines": {func(c *Config) { c.MachineTypes = nil }, []string{"machineTypes", "empty"}},
 		"no memory": {
@@ -130,14 +130,6 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	require.Equal(t, defaultNetwork, s.hosts[0].Network)
 	require.Equal(t, machine{1, 512 * mib, 10 << 30}, s.machines[smallMachine])
 	require.Equal(t, formatQCOW2, s.images[debian].Format)
-}
-
-func TestAnImageThatChangedIsAnotherVolume(t *testing.T) {
-	t.Parallel()
-	one := imageEntry{debian, ImageConfig{SHA256: digits, Format: formatQCOW2}}
-	other := imageEntry{debian, ImageConfig{SHA256: "f" + digits[1:], Format: formatQCOW2}}
-	require.NotEqual(t, one.volume(), other.volume())
-	require.NoError(t, providers.CheckFileName("volume", one.volume()))
 }
 
 func TestIDsAreParsedStrictly(t *testing.T) {

@@ -2,12 +2,14 @@ package kvm
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kvm/image"
 )
 
 // The steps of a create, as its progress tells them.
@@ -69,6 +71,7 @@ type making struct {
 	order order
 	host  *host
 	pool  libvirt.StoragePool
+	find  func() (libvirt.StorageVol, bool, error) // the image's volume
 	// again looks on the other hosts that may hold the name.
 	again func() ([]whereabouts, error)
 	// did tells how far it has come.
@@ -77,7 +80,7 @@ type making struct {
 }
 
 func (p *Provider) making(ctx context.Context, o order, h *host) *making {
-	return &making{
+	m := &making{
 		p: p, calls: p.calling(ctx, h, h.link.Do), order: o, host: h,
 		again: func() ([]whereabouts, error) { return p.find(ctx, without(o.hosts, h), o.Name) },
 		did:   func(step int64, what string) { providers.Progress(ctx, step, createSteps, what) },
@@ -86,6 +89,8 @@ func (p *Provider) making(ctx context.Context, o order, h *host) *making {
 				slog.String("host", h.Name), slog.String("error", err.Error()))
 		},
 	}
+	m.find = func() (libvirt.StorageVol, bool, error) { return image.Find(ctx, m.calls, m.pool, o.image) }
+	return m
 }
 
 func without(hosts []*host, h *host) (others []*host) {
@@ -235,7 +240,7 @@ func (m *making) write(dom libvirt.Domain, has marks) error {
 // come back to it. What may succeed is left for the next try.
 func (m *making) undone(err error) error {
 	class := classify(providers.OpCreate, err)
-	foreign := isForeign(err)
+	_, foreign := errors.AsType[*providers.ForeignError](err)
 	if err == nil || foreign || class == providers.ErrTransient {
 		return err
 	}

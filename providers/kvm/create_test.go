@@ -177,8 +177,7 @@ func TestWhatWasNotStoredWholeIsNotUsed(t *testing.T) {
 // another system.
 func TestADiskThatIsThereIsUsedOnlyIfItIsFresh(t *testing.T) {
 	t.Parallel()
-	image := imageEntry{debian, ImageConfig{SHA256: digits, Format: formatQCOW2}}
-	on := backing{poolPath + image.volume(), formatQCOW2}
+	on := backing{poolPath + baseImage.Volume(), formatQCOW2}
 	for name, c := range map[string]struct {
 		on        backing
 		size      uint64

@@ -1,7 +1,6 @@
 package kvm
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -385,8 +384,8 @@ func (m *memory) StorageVolDelete(vol libvirt.StorageVol, _ libvirt.StorageVolDe
 	return err
 }
 
-func (m *memory) StorageVolGetInfo(vol libvirt.StorageVol) (int8, uint64, uint64, error) {
-	leave, err := m.enter("StorageVolGetInfo", vol.Name)
+func (m *memory) StorageVolGetInfoFlags(vol libvirt.StorageVol, _ uint32) (int8, uint64, uint64, error) {
+	leave, err := m.enter("StorageVolGetInfoFlags", vol.Name)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -395,7 +394,7 @@ func (m *memory) StorageVolGetInfo(vol libvirt.StorageVol) (int8, uint64, uint64
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	return 0, v.xml.Capacity.Value, v.xml.Allocation.Value, nil
+	return 0, v.xml.Capacity.Value, uint64(len(v.data)), nil
 }
 
 func (m *memory) StorageVolGetXMLDesc(vol libvirt.StorageVol, _ uint32) (string, error) {
@@ -425,7 +424,7 @@ func (m *memory) StorageVolGetPath(vol libvirt.StorageVol) (string, error) {
 }
 
 func (m *memory) StorageVolUpload(
-	vol libvirt.StorageVol, from io.Reader, _, length uint64, _ libvirt.StorageVolUploadFlags,
+	vol libvirt.StorageVol, from io.Reader, offset, length uint64, _ libvirt.StorageVolUploadFlags,
 ) error {
 	leave, err := m.enter("StorageVolUpload", vol.Name)
 	if err != nil {
@@ -440,12 +439,14 @@ func (m *memory) StorageVolUpload(
 	if uint64(len(data)) > length {
 		return says(libvirt.ErrSystemError, "cannot write to stream: No space left on device")
 	}
-	v.data = bytes.Clone(data[:min(uint64(len(data)), m.poolFree)]) // a full pool, and no error
+	end := offset + uint64(len(data))
+	v.data = append(v.data[:min(offset, uint64(len(v.data)))], data...)
+	v.data = v.data[:min(end, m.poolFree)] // a full pool, and no error
 	return nil
 }
 
 func (m *memory) StorageVolDownload(
-	vol libvirt.StorageVol, to io.Writer, _, length uint64, _ libvirt.StorageVolDownloadFlags,
+	vol libvirt.StorageVol, to io.Writer, offset, length uint64, _ libvirt.StorageVolDownloadFlags,
 ) error {
 	leave, err := m.enter("StorageVolDownload", vol.Name)
 	if err != nil {
@@ -454,13 +455,16 @@ func (m *memory) StorageVolDownload(
 	v, err := m.volume(vol.Name)
 	var data []byte
 	if err == nil {
-		data = slices.Clone(v.data)
+		data = slices.Clone(v.data[min(offset, uint64(len(v.data))):])
 	}
 	leave()
 	if err != nil {
 		return err
 	}
-	_, err = to.Write(data[:min(uint64(len(data)), length)])
+	if length > 0 { // 0 is all that there is
+		data = data[:min(uint64(len(data)), length)]
+	}
+	_, err = to.Write(data)
 	return err
 }
 

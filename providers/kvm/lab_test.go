@@ -3,6 +3,7 @@ package kvm
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"strings"
 	"sync"
@@ -107,16 +108,26 @@ func newLab(names ...string) *lab {
 		Images:       map[string]ImageConfig{debian: {URL: "https://images.example.com/debian.qcow2", SHA256: digits}},
 		MachineTypes: map[string]MachineTypeConfig{smallMachine: {Memory: "512Mi", Disk: "10Gi"}},
 	}}
-	image := imageEntry{debian, ImageConfig{SHA256: digits, Format: formatQCOW2}}
 	for _, name := range names {
 		l.cfg.Hosts = append(l.cfg.Hosts, HostConfig{
 			Name: name, Address: name + ".example.com", User: "fleet", KeyFile: "key", KnownHostsFile: "known_hosts",
 		})
 		m := newMemory()
-		m.put(image.volume(), 2<<30)
+		m.putImage(2 << 30)
 		l.hosts[name] = &fakeLink{name: name, memory: m}
 	}
 	return l
+}
+
+// baseImage is the image that every host of a lab has.
+var baseImage = ImageConfig{SHA256: digits, Format: formatQCOW2}.entry(debian)
+
+// putImage stores the image as a fetch leaves it.
+func (m *memory) putImage(size uint64) {
+	m.put(baseImage.Volume()+".complete", 0)
+	header := append([]byte(qcow2Magic), make([]byte, qcow2Header-len(qcow2Magic))...)
+	binary.BigEndian.PutUint64(header[qcow2SizeAt:], size)
+	m.put(baseImage.Volume(), 1).data = header
 }
 
 // put makes a volume that nobody asked for.

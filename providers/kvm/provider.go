@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kvm/image"
 )
 
 // Type is the kind of provider, as the configuration names it.
@@ -18,6 +19,7 @@ var (
 	_ providers.Inventorier  = (*Provider)(nil)
 	_ providers.Checker      = (*Provider)(nil)
 	_ providers.Profiler     = (*Provider)(nil)
+	_ providers.Preparer     = (*Provider)(nil)
 	_ providers.Credentialed = (*Provider)(nil)
 	_ io.Closer              = (*Provider)(nil)
 )
@@ -29,6 +31,7 @@ type Provider struct {
 	settings           settings
 	hosts              []*host // in the order of the configuration
 	names              names
+	images             *image.Fetcher
 	bounds             bounds
 }
 
@@ -55,7 +58,7 @@ func newProvider(name, installation string, cfg Config, dial func(HostConfig) li
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{name: name, installation: installation, settings: set, bounds: defaultBounds()}
+	p := &Provider{name: name, installation: installation, settings: set, bounds: defaultBounds(), images: image.New(nil)}
 	for _, h := range set.hosts {
 		p.hosts = append(p.hosts, &host{HostConfig: h, link: dial(h)})
 	}
@@ -71,9 +74,9 @@ func (p *Provider) CredentialFiles() (files []string) {
 	return files
 }
 
-// Close ends the connections.
+// Close ends the fetches of images and the connections.
 func (p *Provider) Close() error {
-	var errs []error
+	errs := []error{p.images.Close()}
 	for _, h := range p.hosts {
 		errs = append(errs, h.link.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kvm/image"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 type order struct {
 	providers.CreateRequest
 	machine machine
-	image   imageEntry
+	image   image.Entry
 	hosts   []*host // that may hold it, in the order of the configuration
 }
 
@@ -44,7 +45,7 @@ func (p *Provider) accept(req providers.CreateRequest) (order, error) {
 		return order{}, unknown("placement.image", req.Placement.Image,
 			slices.Sorted(maps.Keys(p.settings.images)))
 	}
-	o.machine, o.image = m, imageEntry{req.Placement.Image, i}
+	o.machine, o.image = m, i.entry(req.Placement.Image)
 	return o, nil
 }
 

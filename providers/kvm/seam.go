@@ -7,6 +7,7 @@ import (
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/egressfleet/egressfleet/providers/kvm/conn"
+	"github.com/egressfleet/egressfleet/providers/kvm/image"
 )
 
 // api is the seam: the methods of libvirt's client that the provider needs. The real one is
@@ -41,7 +42,7 @@ type volumeAPI interface {
 	StorageVolCreateXML(Pool libvirt.StoragePool, XML string, Flags libvirt.StorageVolCreateFlags) (
 		libvirt.StorageVol, error)
 	StorageVolDelete(Vol libvirt.StorageVol, Flags libvirt.StorageVolDeleteFlags) error
-	StorageVolGetInfo(Vol libvirt.StorageVol) (kind int8, capacity, allocation uint64, err error)
+	StorageVolGetInfoFlags(Vol libvirt.StorageVol, Flags uint32) (kind int8, capacity, allocation uint64, err error)
 	StorageVolGetXMLDesc(Vol libvirt.StorageVol, Flags uint32) (string, error)
 	StorageVolGetPath(Vol libvirt.StorageVol) (string, error)
 	StorageVolUpload(Vol libvirt.StorageVol, outStream io.Reader, Offset, Length uint64,
@@ -91,4 +92,6 @@ var (
 	_ api  = (*libvirt.Libvirt)(nil)
 	_ api  = calls{}
 	_ link = sshLink{}
+
+	_ image.API = api(nil)
 )

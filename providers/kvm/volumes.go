@@ -4,60 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"hash"
 	"io"
 
 	"github.com/digitalocean/go-libvirt"
 
-	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/providers/kvm/seed"
 )
-
-func isForeign(err error) bool {
-	_, foreign := errors.AsType[*providers.ForeignError](err)
-	return foreign
-}
-
-// imageEntry is an image of the configuration, with its key.
-type imageEntry struct {
-	key string
-	ImageConfig
-}
-
-// volume is the name of an image's volume. It follows from the content: an entry that is
-// changed is another volume, and the overlays of the old one keep theirs.
-func (i imageEntry) volume() string {
-	const digits = 16
-	return "image-" + i.key + "-" + i.SHA256[:digits] + "." + i.Format
-}
-
-// base is a volume that overlays lie on.
-type base struct {
-	backing
-	size uint64
-}
-
-// base finds the volume of the image on the host.
-func (m *making) base() (base, error) {
-	vol, err := m.volume(m.order.image.volume())
-	if noVolume(err) {
-		return base{}, transient("image %q is not on host %s yet", m.order.image.key, m.host.Name)
-	}
-	if err != nil {
-		return base{}, err
-	}
-	path, err := m.calls.StorageVolGetPath(vol)
-	if err != nil {
-		return base{}, err
-	}
-	_, size, _, err := m.calls.StorageVolGetInfo(vol)
-	if err == nil && m.order.machine.disk != 0 && m.order.machine.disk < size {
-		return base{}, permanent("machineTypes.%s.disk: %d MiB are less than the %d MiB of image %q",
-			m.order.Placement.MachineType, m.order.machine.disk>>20, size>>20, m.order.image.key)
-	}
-	return base{backing{path, m.order.image.Format}, size}, err
-}
 
 func (m *making) volume(name string) (libvirt.StorageVol, error) {
 	return m.calls.StorageVolLookupByName(m.pool, name)
