@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kvm/conn"
 	"github.com/egressfleet/egressfleet/providers/kvm/image"
 )
 
@@ -42,9 +43,20 @@ type host struct {
 }
 
 // New returns the provider that is configured under a name. It dials nothing; its errors are
-// about the configuration, and name the field and the value.
+// about the configuration, and name the field and the value. Files that cannot be right are
+// refused, so that the provider before them goes on; one that is missing may still come.
 func New(_ context.Context, name, installation string, cfg Config) (*Provider, error) {
-	return newProvider(name, installation, cfg, newSSHLink)
+	p, err := newProvider(name, installation, cfg, newSSHLink)
+	if err != nil {
+		return nil, err
+	}
+	for i, h := range p.hosts {
+		err := conn.New(h.conn()).CheckFiles()
+		if link, ok := errors.AsType[*conn.Error](err); ok && link.Reason == conn.FileInvalid {
+			return nil, fmt.Errorf("hosts[%d]: %w", i, err)
+		}
+	}
+	return p, nil
 }
 
 func newProvider(name, installation string, cfg Config, dial func(HostConfig) link) (*Provider, error) {
