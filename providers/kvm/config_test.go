@@ -63,7 +63,8 @@ func TestAWrongConfigurationNamesFieldAndValue(t *testing.T) {
 			[]string{"images.debian.file", `"x"`},
 		},
 		"a scheme": {
-			func(c *Config) { setImage(c, func(i *ImageConfig) { i.URL = "ftp://x/y" }) }, []string{"images.debian", "url", "ftp://x/y"},
+			func(c *Config) { setImage(c, func(i *ImageConfig) { i.URL = "ftp://x/y" }) },
+			[]string{"images.debian", "url", "ftp://x/y"},
 		},
 		"no machines": {func(c *Config) { c.MachineTypes = nil }, []string{"machineTypes", "empty"}},
 		"no memory": {

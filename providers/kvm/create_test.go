@@ -150,7 +150,8 @@ func TestACreateWithoutRoomLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, err, c.class, name)
 		require.ErrorContains(t, err, c.says, name)
 		require.Empty(t, l.left(req.UID), name)
-		require.Equal(t, c.made, len(l.hosts["a"].calls("StorageVolCreateXML")) > 0, "%s: refused before anything is made", name)
+		made := len(l.hosts["a"].calls("StorageVolCreateXML")) > 0
+		require.Equal(t, c.made, made, "%s: refused before anything is made", name)
 	}
 }
 
