@@ -118,3 +118,13 @@ func TestTurnsOfANameAreForgotten(t *testing.T) {
 	release()
 	require.Empty(t, n.held)
 }
+
+// That there is no such domain is an answer, and no line of the tier that people watch.
+func TestWhatIsNotThereIsNoFailedCall(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: providers.LevelOutcome}))
+	_, err := newLab("a").open(t).Get(providers.WithLogger(t.Context(), log), formatID("a", "x"))
+	require.ErrorIs(t, err, providers.ErrNotFound)
+	require.Equal(t, 1, strings.Count(lines.String(), "\n"), lines.String())
+}

@@ -299,3 +299,36 @@ func TestWhatCanNeverBeMadeIsRefusedBeforeAnyHostIsAsked(t *testing.T) {
 		require.Empty(t, l.hosts["a"].called, says)
 	}
 }
+
+// What was defined long ago and is started now reads as being started, not as stopped.
+func TestACreateThatComesBackLateBeginsItsStartAnew(t *testing.T) {
+	t.Parallel()
+	l := newLab("a")
+	h, p, req := l.hosts["a"], l.open(t), request("late")
+	id := formatID("a", req.Name)
+	h.squat(t, req, func(has *marks) {
+		has.Phase = phaseStarting
+		has.CreatedAt = time.Now().Add(-time.Hour).Format(time.RFC3339Nano)
+		has.StartingAt = has.CreatedAt
+	})
+	stateNow := func() providers.State {
+		found, err := p.Get(t.Context(), id)
+		require.NoError(t, err)
+		return found.State
+	}
+	require.Equal(t, providers.StateStopped, stateNow(), "nobody came back")
+	undo := h.answering(func(rpc, _ string) error {
+		if rpc == rpcStart {
+			return says(libvirt.ErrInternalError, "internal error: try again")
+		}
+		return nil
+	})
+	_, err := p.Create(t.Context(), req)
+	require.ErrorIs(t, err, providers.ErrTransient)
+	require.Equal(t, providers.StateProvisioning, stateNow())
+	undo()
+	again, err := p.Create(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	require.Equal(t, providers.StateRunning, stateNow())
+}

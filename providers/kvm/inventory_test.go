@@ -101,6 +101,8 @@ func TestVolumesOfACreateThatMayBeUnderWayAreNoLeftovers(t *testing.T) {
 	theirs.Installation = "elsewhere"
 	h.orphan(t, theirs)
 	h.put("somebody.qcow2", 1)
+	create(t, p, "lives")
+	h.age(time.Hour)
 	require.Equal(t, 1, leftovers(), "what another installation left, or nobody of us, is not ours to collect")
 }
 

@@ -120,6 +120,12 @@ func TestWhichAddressIsTaken(t *testing.T) {
 		"of two leases the one the guest has": {
 			answers{lease: from(guestMAC, "192.0.2.6", "192.0.2.7"), agent: from(guestMAC, "192.0.2.7")}, "", "192.0.2.7",
 		},
+		"of two of each the one that both have": {
+			answers{lease: from(guestMAC, "192.0.2.6", "192.0.2.7"), agent: from(guestMAC, "192.0.2.8", "192.0.2.7")},
+			"",
+			"192.0.2.7",
+		},
+		"of two, where nobody else knows, one": {answers{arp: from(guestMAC, "192.0.2.6", "192.0.2.7")}, "", "192.0.2.6"},
 		"not that of another card": {
 			answers{agent: from("02:42:ac:11:00:02", "172.17.0.1"), arp: from(guestMAC, "192.0.2.9")}, "", "192.0.2.9",
 		},
