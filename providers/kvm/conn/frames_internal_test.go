@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -29,6 +30,7 @@ func TestFrames(t *testing.T) {
 	t.Parallel()
 	const statusError = 1
 	reply, data := frame(typeReply, statusOK, 1, "yes"), frame(typeStream, statusContinue, 1, "data")
+	event := frame(2, statusOK, 1, "event")
 	refused, ended := frame(typeStream, statusError, 1, "no"), frame(typeStream, statusOK, 1, "")
 	for name, c := range map[string]struct {
 		comes, passes []string
@@ -42,19 +44,38 @@ func TestFrames(t *testing.T) {
 			io.EOF,
 		},
 		"an upload that has ended, and is refused all the same": {
-			[]string{ended, refused},
-			[]string{ended},
+			[]string{reply, ended, refused},
+			[]string{reply, ended},
 			io.EOF,
 		},
 		"a download whose end is said twice": {
-			[]string{data, frame(typeStream, statusContinue, 1, ""), ended},
-			[]string{data, frame(typeStream, statusContinue, 1, "")},
+			[]string{reply, data, frame(typeStream, statusContinue, 1, ""), ended},
+			[]string{reply, data, frame(typeStream, statusContinue, 1, "")},
 			io.EOF,
 		},
 		"an event for a number that was a stream's": {
-			[]string{ended, frame(2, statusOK, 1, "event")},
-			[]string{ended, frame(2, statusOK, 1, "event")},
+			[]string{reply, ended, event},
+			[]string{reply, ended, event},
 			io.EOF,
+		},
+		"a download that begins before its call is answered": {
+			[]string{data, frame(typeReply, statusOK, 2, ""), data, reply, ended},
+			[]string{frame(typeReply, statusOK, 2, ""), reply, data, data, ended},
+			io.EOF,
+		},
+		"a download that ends before its call is answered, and says so twice": {
+			[]string{data, frame(typeStream, statusContinue, 1, ""), ended, reply, reply},
+			[]string{reply, data, frame(typeStream, statusContinue, 1, "")},
+			io.EOF,
+		},
+		"a stream whose call is refused": {
+			[]string{data, frame(typeReply, statusError, 1, "no")},
+			[]string{frame(typeReply, statusError, 1, "no")},
+			io.EOF,
+		},
+		"half a packet before its call is answered": {[]string{data[:headerSize+1]}, nil, io.ErrUnexpectedEOF},
+		"a stream that is never answered": {
+			slices.Repeat([]string{frame(typeStream, statusContinue, 1, strings.Repeat("x", packetMax/2))}, 3), nil, errEarly,
 		},
 		"text":                 {[]string{"Last login: Mon Nov 30 03:50:32 UTC 2026"}, nil, errNotLibvirt},
 		"a short text":         {[]string{"no shell"}, nil, errNotLibvirt},
@@ -63,7 +84,7 @@ func TestFrames(t *testing.T) {
 		"just its header":      {[]string{length(headerSize)}, []string{length(headerSize)}, io.EOF},
 		"too much":             {[]string{length(packetMax + 1)}, nil, errNotLibvirt},
 		"half a header":        {[]string{reply[:20]}, nil, io.ErrUnexpectedEOF},
-		"half a packet":        {[]string{reply[:headerSize+1]}, []string{reply[:headerSize+1]}, io.ErrUnexpectedEOF},
+		"half a packet":        {[]string{event[:headerSize+1]}, []string{event[:headerSize+1]}, io.ErrUnexpectedEOF},
 		"text after a packet":  {[]string{reply, "bash: line 1: 4242 Killed  nc"}, []string{reply}, errNotLibvirt},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,11 +121,12 @@ func TestFramesForget(t *testing.T) {
 	t.Parallel()
 	var comes strings.Builder
 	for serial := range int32(3 * endedMax) {
-		comes.WriteString(frame(typeStream, statusOK, serial, ""))
+		comes.WriteString(frame(typeReply, statusOK, serial, "") + frame(typeStream, statusOK, serial, ""))
 	}
 	f := newFrames(strings.NewReader(comes.String()), func() {})
 	_, err := io.Copy(io.Discard, f)
 	require.NoError(t, err)
 	require.Len(t, f.ended, endedMax)
+	require.Empty(t, f.flowing)
 	require.True(t, f.ended[3*endedMax-1])
 }
