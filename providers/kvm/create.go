@@ -15,6 +15,33 @@ import (
 // The steps of a create, as its progress tells them.
 const createSteps = 6
 
+// errOvertaken is that another create of the name was at the same step: one whose caller has
+// left goes on for a moment.
+var errOvertaken = errors.New("another create of this name was quicker")
+
+// A create that was overtaken looks again for what is there, this often and after this pause:
+// of a create whose caller has left one call is under way at most.
+const (
+	createTries = 5
+	createPause = 200 * time.Millisecond
+)
+
+// createOrFollow creates, or takes up what another create has made meanwhile.
+func (p *Provider) createOrFollow(ctx context.Context, req providers.CreateRequest) (h *host, err error) {
+	for range createTries {
+		// A volume that was there a moment ago is one that is still being made.
+		if h, err = p.create(ctx, req); !errors.Is(err, errOvertaken) && !noVolume(err) {
+			return h, err
+		}
+		select {
+		case <-ctx.Done():
+			return h, context.Cause(ctx)
+		case <-time.After(createPause):
+		}
+	}
+	return h, err
+}
+
 // create finds the instance of a name or makes it, and returns where it is.
 func (p *Provider) create(ctx context.Context, req providers.CreateRequest) (*host, error) {
 	if ctx.Err() != nil {

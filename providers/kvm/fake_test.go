@@ -25,6 +25,7 @@ type memory struct {
 	network string
 
 	poolFree   uint64 // bytes
+	poolMade   uint64 // bytes that were made free, and that libvirt has not noticed
 	memoryFree uint64 // bytes
 	silent     bool   // no source knows an address
 	addresses  int    // given so far
@@ -300,6 +301,7 @@ func (m *memory) StoragePoolGetInfo(pool libvirt.StoragePool) (uint8, uint64, ui
 func (m *memory) StoragePoolRefresh(pool libvirt.StoragePool, _ uint32) error {
 	leave, err := m.enter("StoragePoolRefresh", pool.Name)
 	if err == nil {
+		m.poolFree, m.poolMade = m.poolFree+m.poolMade, 0
 		leave()
 	}
 	return err

@@ -82,12 +82,9 @@ func (p *Provider) place(ctx context.Context, o order) (*host, error) {
 		return nil, permanent("placement: zone %q and region %q leave retired hosts only",
 			o.Placement.Zone, o.Placement.Region)
 	}
-	rooms, errs := each(open, func(h *host) (room, error) { return measure(p.calling(ctx, h, h.link.Do), h.Pool) })
+	rooms, errs := each(open, func(h *host) (room, error) { return p.room(ctx, h, o.machine) })
 	var fit []option
 	for i, h := range open {
-		if errs[i] == nil {
-			errs[i] = p.settings.holds(h.Name, rooms[i], o.machine)
-		}
 		if errs[i] == nil {
 			fit = append(fit, option{h, rooms[i]})
 		}
@@ -96,6 +93,32 @@ func (p *Provider) place(ctx context.Context, o order) (*host, error) {
 		return choose(o.Name, fit).host, nil
 	}
 	return nil, joined(providers.OpCreate, errs)
+}
+
+// room returns what room a host has, if that holds the guest. A pool that seems too full is
+// read again first: libvirt remembers what was free, and does not notice that somebody has
+// made room.
+func (p *Provider) room(ctx context.Context, h *host, m machine) (room, error) {
+	c := p.calling(ctx, h, h.link.Do)
+	r, err := measure(c, h.Pool)
+	if err != nil {
+		return r, err
+	}
+	full := p.settings.holds(h.Name, r, m)
+	if full == nil {
+		return r, nil
+	}
+	pool, err := c.StoragePoolLookupByName(h.Pool)
+	if err != nil {
+		return r, err
+	}
+	if c.StoragePoolRefresh(pool, 0) != nil {
+		return r, full // it is not read while a volume is being written
+	}
+	if r, err = measure(c, h.Pool); err != nil {
+		return r, err
+	}
+	return r, p.settings.holds(h.Name, r, m)
 }
 
 // measure reads how much room there is.

@@ -2,8 +2,10 @@ package kvm
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
+	"github.com/digitalocean/go-libvirt"
 	"github.com/stretchr/testify/require"
 
 	"github.com/egressfleet/egressfleet/providers"
@@ -217,4 +219,50 @@ func TestWhatIsOnAHostThatWasRemovedIsLeftBehind(t *testing.T) {
 	all, err := l.open(t).ListByTag(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, 1, "put back, it is listed again")
+}
+
+// Libvirt remembers what was free in a pool; only a refresh shows the room that somebody made.
+func TestAPoolThatSeemsFullIsReadAgain(t *testing.T) {
+	t.Parallel()
+	l := newLab("a")
+	p := l.open(t)
+	l.hosts["a"].poolFree = 1
+	_, err := p.Create(t.Context(), request("u"))
+	require.ErrorIs(t, err, providers.ErrQuotaExceeded)
+	l.hosts["a"].poolMade = 50 << 30
+	_, err = p.Create(t.Context(), request("u"))
+	require.NoError(t, err)
+}
+
+// While libvirt makes a volume it finds it by its name and not by its path.
+func TestACreateWaitsForAVolumeThatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	l := newLab("a")
+	p := l.open(t)
+	var asked atomic.Int32
+	l.answering(func(rpc, _ string) error {
+		if rpc == "StorageVolGetPath" && asked.Add(1) < 3 {
+			return says(libvirt.ErrNoStorageVol, "Storage volume not found: no storage vol with matching path")
+		}
+		return nil
+	})
+	_, err := p.Create(t.Context(), request("u"))
+	require.NoError(t, err)
+}
+
+// Who was overtaken finds what the other one has made.
+func TestACreateThatWasOvertakenTakesUpTheOther(t *testing.T) {
+	t.Parallel()
+	l := newLab("a")
+	p, other := l.open(t), l.open(t)
+	var begun atomic.Bool
+	l.answering(func(rpc, _ string) error {
+		if rpc == "StorageVolCreateXML" && begun.CompareAndSwap(false, true) {
+			_, err := other.Create(t.Context(), request("u"))
+			require.NoError(t, err)
+		}
+		return nil
+	})
+	_, err := p.Create(t.Context(), request("u"))
+	require.NoError(t, err)
 }

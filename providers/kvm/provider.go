@@ -112,7 +112,7 @@ func (p *Provider) host(name string) (*host, error) {
 func (p *Provider) Create(ctx context.Context, req providers.CreateRequest) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.bounds.create, errors.New("the create took longer than it may"))
 	defer cancel()
-	host, err := p.create(ctx, req)
+	host, err := p.createOrFollow(ctx, req)
 	if err != nil {
 		id := req.Name // which host would have it may not be known
 		if host != nil {

@@ -41,7 +41,7 @@ func (m *making) make(name, text string) (libvirt.StorageVol, error) {
 		return vol, err
 	}
 	if found, lookErr := m.volume(name); lookErr == nil {
-		return found, transient("volume %s was made by another create just now: %w", name, err)
+		return found, transient("volume %s: %w: %w", name, errOvertaken, err)
 	}
 	if refreshErr := m.calls.StoragePoolRefresh(m.pool, 0); refreshErr != nil {
 		return vol, refreshErr
@@ -97,7 +97,7 @@ func (m *making) discard(vol libvirt.StorageVol) error {
 			return err
 		}
 		if state != int32(libvirt.DomainShutoff) {
-			return transient("the domain was started by another create just now")
+			return transient("the domain was started: %w", errOvertaken)
 		}
 	} else if !noDomain(err) {
 		return err
