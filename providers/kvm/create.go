@@ -211,6 +211,9 @@ func (m *making) resume(w whereabouts) error {
 	if state == int32(libvirt.DomainRunning) || state == int32(libvirt.DomainBlocked) {
 		return m.started(w.dom, w.marks)
 	}
+	if state == int32(libvirt.DomainPaused) {
+		return m.launch(w.dom) // a start is under way, whose caller has left: this one waits for its end
+	}
 	if _, err := m.volumes(); err != nil {
 		return m.undone(err)
 	}

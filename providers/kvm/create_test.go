@@ -332,3 +332,32 @@ func TestACreateThatComesBackLateBeginsItsStartAnew(t *testing.T) {
 	require.Equal(t, id, again)
 	require.Equal(t, providers.StateRunning, stateNow())
 }
+
+// While libvirt starts a domain it calls it paused, and its disk is in use.
+func TestACreateTakesUpADomainThatIsBeingStarted(t *testing.T) {
+	t.Parallel()
+	l := newLab("a")
+	p := l.open(t)
+	id, err := p.Create(t.Context(), request("u"))
+	require.NoError(t, err)
+	host, d := l.at(t, id)
+	again := request("u")
+	has, err := newMarks(again, defaultPool, time.Now())
+	require.NoError(t, err)
+	text, err := has.element()
+	require.NoError(t, err)
+	l.set(t, id, func(d *fakeDomain) {
+		d.xml.Metadata.XML = text
+		d.state, d.reason = int32(libvirt.DomainPaused), int32(libvirt.DomainPausedStartingUp)
+	})
+	host.volumes[overlayName(d.Name)].xml.Allocation.Value = 5 << 20 // the guest has written already
+	before := d.UUID
+	same, err := p.Create(t.Context(), again)
+	require.NoError(t, err)
+	require.Equal(t, id, same)
+	_, d = l.at(t, id)
+	require.Equal(t, before, d.UUID)
+	found, err := p.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, providers.StateRunning, found.State)
+}

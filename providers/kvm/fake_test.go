@@ -183,6 +183,9 @@ func (m *memory) DomainCreate(dom libvirt.Domain) error {
 	if err != nil {
 		return err
 	}
+	if d.state == int32(libvirt.DomainPaused) && d.reason == int32(libvirt.DomainPausedStartingUp) {
+		d.state, d.reason = int32(libvirt.DomainRunning), int32(libvirt.DomainRunningBooted) // it waits
+	}
 	if d.state == int32(libvirt.DomainRunning) {
 		return says(libvirt.ErrOperationInvalid, "Requested operation is not valid: domain is already running")
 	}
