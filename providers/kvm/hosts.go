@@ -24,7 +24,7 @@ type HostConfig struct {
 	KnownHostsFile string `json:"knownHostsFile"`
 	// Transport is how libvirt's socket is reached: "forward" (the default) or "command".
 	Transport string `json:"transport"`
-	Command   string `json:"command"` // for transport: command; "nc -U <socket>" unless set
+	Command   string `json:"command"` // for transport: command; "nc -N -U <socket>" unless set
 	Socket    string `json:"socket"`  // /run/libvirt/libvirt-sock unless set
 	URI       string `json:"uri"`     // qemu:///system unless set
 

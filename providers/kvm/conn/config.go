@@ -15,9 +15,10 @@ type Bridge string
 // with a forced command reaches libvirt's socket alone, which is the least that works. For
 // that one, authorized_keys begins its line with
 //
-//	restrict,command="nc -U /run/libvirt/libvirt-sock"
+//	restrict,command="nc -N -U /run/libvirt/libvirt-sock"
 //
-// Either way, who may write to that socket is root on the host.
+// where -N lets nc end with the connection, and not stay on the host for ever. Either way, who
+// may write to that socket is root on the host.
 const (
 	BridgeForward Bridge = "forward" // a direct-streamlocal@openssh.com channel to Socket
 	BridgeCommand Bridge = "command" // a session that runs Command, or what the key forces
@@ -35,7 +36,7 @@ type Config struct {
 
 	Bridge  Bridge // "" is BridgeForward
 	Socket  string // "" is DefaultSocket
-	Command string // for BridgeCommand; "" is "nc -U " and the socket
+	Command string // for BridgeCommand; "" is "nc -N -U " and the socket
 	URI     string // "" is DefaultURI
 
 	DialTimeout       time.Duration // for all of TCP, SSH, authentication, bridge and libvirt
@@ -88,7 +89,7 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.Bridge = cmp.Or(c.Bridge, BridgeForward)
 	c.Socket = cmp.Or(c.Socket, DefaultSocket)
-	c.Command = cmp.Or(c.Command, "nc -U "+c.Socket)
+	c.Command = cmp.Or(c.Command, "nc -N -U "+c.Socket)
 	c.URI = cmp.Or(c.URI, DefaultURI)
 	c.DialTimeout = cmp.Or(c.DialTimeout, DefaultDialTimeout)
 	c.KeepaliveInterval = cmp.Or(c.KeepaliveInterval, DefaultKeepaliveInterval)

@@ -356,7 +356,7 @@ func TestBridges(t *testing.T) {
 		"the usual socket": {func(*conn.Config) {}, nil, []string{"/run/libvirt/libvirt-sock"}},
 		"another socket":   {func(c *conn.Config) { c.Socket = "/x" }, nil, []string{"/x"}},
 		"the usual command": {
-			func(c *conn.Config) { c.Bridge = "command" }, []string{"nc -U /run/libvirt/libvirt-sock"}, nil,
+			func(c *conn.Config) { c.Bridge = "command" }, []string{"nc -N -U /run/libvirt/libvirt-sock"}, nil,
 		},
 		"another command": {
 			func(c *conn.Config) { c.Bridge, c.Command = "command", "virt-ssh-helper x" }, []string{"virt-ssh-helper x"}, nil,

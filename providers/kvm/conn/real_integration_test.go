@@ -143,7 +143,7 @@ func TestRealLibvirt(t *testing.T) {
 	r := newReal(t)
 	for name, change := range map[string]func(*conn.Config){
 		"forwarding":      func(*conn.Config) {},
-		"nc":              func(c *conn.Config) { c.Bridge, c.Command = "command", "nc -U "+r.socket() },
+		"nc":              func(c *conn.Config) { c.Bridge, c.Command = "command", "nc -N -U "+r.socket() },
 		"virt-ssh-helper": func(c *conn.Config) { c.Bridge, c.Command = "command", "virt-ssh-helper qemu:///session" },
 	} {
 		host := r.sshd().host(change)
