@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,7 @@ func (m *benches) hooks() providertest.Lab {
 		h, name := m.of(t, p).at(t, id)
 		return userData(t, h.Path(kvmlab.PoolPath+"/"+name+"-seed.iso"))
 	}
+	lab.Unprepare = func(t *testing.T, p providers.Provider) func() { return m.of(t, p).forget(t, p) }
 	lab.PowerOff = func(t *testing.T, p providers.Provider, id string) {
 		h, name := m.of(t, p).at(t, id)
 		on(t, h, "virsh", "destroy", name)
@@ -221,6 +223,21 @@ func (b *bench) remove(t *testing.T, name string) {
 			}
 		}
 	}
+}
+
+// forget takes the images off the hosts.
+func (b *bench) forget(t *testing.T, p providers.Provider) (restore func()) {
+	t.Helper()
+	for _, h := range b.Hosts {
+		volumes, err := h.Volumes(t.Context())
+		require.NoError(t, err)
+		for _, v := range volumes {
+			if slices.Contains(b.volumes(), v) {
+				on(t, h, "virsh", "vol-delete", v, kvmlab.Pool)
+			}
+		}
+	}
+	return func() { b.bring(t, p) }
 }
 
 // plant puts a domain without marks, and one of another installation, on the first host.
