@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos chaos-fleet lint verify build generate \
+.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm contract chaos chaos-fleet lint verify build generate \
 	replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
@@ -57,6 +57,14 @@ test-netns: tool-temporal ## the second prober between network namespaces, with 
 	@export NETNS_PREFIX=egf$$$$; left() { ip netns list | awk -v p="$$NETNS_PREFIX-" 'index($$1, p) == 1 {print $$1}'; }; \
 	trap 'for n in $$(left); do ip netns pids $$n | xargs -r kill -9; ip netns delete $$n; done' EXIT; \
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/namespaces
+
+# SKIP=kvm leaves it out; nothing else does. The hosts and their guests end with the test's namespaces.
+test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts, with guests under emulation; Linux, root
+	@case " $(SKIP) " in *" kvm "*) echo "kvm: left out, as SKIP=kvm asks"; exit 0;; esac; \
+	go run ./tools/kvmlab check && go run ./tools/kvmlab images || exit 1; \
+	report=$$(mktemp) && trap 'rm -f "$$report"' EXIT && \
+	KVM_REPORT=$$report go test -p 1 -count=1 -tags=integration -timeout $(TIMEOUT) \
+	./providers/kvm/... ./testsuite/kvm && grep "^kvm: " "$$report"
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)

@@ -39,6 +39,9 @@ func faultFrom(err error) Fault {
 	if missing, ok := errors.AsType[*providers.NotPreparedError](err); ok {
 		f.Reason, f.Text = v1.ReasonNotPrepared, cut(missing.What)
 	}
+	if _, left := errors.AsType[*providers.LeftBehindError](err); left {
+		f.Reason = v1.ReasonLeftBehind
+	}
 	return f
 }
 

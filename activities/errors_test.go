@@ -52,6 +52,10 @@ func TestTheReasonSurvivesTheWire(t *testing.T) {
 	plain := providers.Wrap(providers.ErrPermanent, providers.OpCreate, "x", "loc/a", errors.New("no"))
 	err = overTheWire(t, func(context.Context) error { return activities.ToApplicationError(plain) })
 	require.Empty(t, activities.FaultOf(err).Reason)
+
+	err = activities.ToApplicationError(providers.Wrap(providers.ErrPermanent, providers.OpDelete, "p", "x/y",
+		&providers.LeftBehindError{Place: "host x"}))
+	require.Equal(t, v1.ReasonLeftBehind, activities.FaultOf(err).Reason)
 }
 
 func TestWhatHasNoClassIsTransient(t *testing.T) {

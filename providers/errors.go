@@ -93,3 +93,14 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the name is held by UID %q of installation %q, and is wanted for UID %q of installation %q",
 		e.Found.UID, e.Found.Installation, e.Wanted.UID, e.Wanted.Installation)
 }
+
+// LeftBehindError is the cause of an ErrPermanent from Delete: the place of the instance has
+// left the configuration, so nothing there can be asked or removed. The workflow ends and
+// names what is left; orphan collection takes it once the place is configured again.
+type LeftBehindError struct{ Place string }
+
+// Error names the place and says what to do.
+func (e *LeftBehindError) Error() string {
+	return fmt.Sprintf("%s is not configured any more: what is there is left behind, and is collected once it is "+
+		"configured again", e.Place)
+}

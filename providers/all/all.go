@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kvm"
 	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/providers/registry"
 )
@@ -14,9 +15,14 @@ import (
 func Factories() []registry.Factory {
 	return []registry.Factory{
 		registry.NewFactory(local.Type, newLocal),
+		registry.NewFactory(kvm.Type, newKVM),
 	}
 }
 
 func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (providers.Provider, error) {
 	return local.New(ctx, env.Name, env.Installation, cfg)
+}
+
+func newKVM(ctx context.Context, env registry.Env, cfg kvm.Config) (*kvm.Provider, error) {
+	return kvm.New(ctx, env.Name, env.Installation, cfg)
 }

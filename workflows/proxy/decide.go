@@ -195,6 +195,10 @@ func decideFailure(s State, f failure) plan {
 	switch {
 	case f.Class == providers.ErrPermanent && !s.Deleting:
 		p.Then, p.Next = v1.PhaseBlocked, park(paceProbe)
+	case f.Reason == v1.ReasonLeftBehind:
+		// Its place cannot be asked and will not be: waiting changes nothing. No history from
+		// before this answer holds it, so it needs no version.
+		p.Next = done()
 	case f.Class == providers.ErrPermanent && f.Look && s.Status.ProviderID != "":
 		// Get can never answer for this ID; a Delete that works is the end (contract §2.2).
 		return plan{actionDelete, v1.PhaseDeleting, v1.ReasonInProgress, done()}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -37,8 +38,9 @@ func (s State) left() string {
 }
 
 func (e *entity) result() Result {
-	if e.state.reason() != v1.ReasonLeftBehind {
+	c, _ := e.state.Status.Condition(v1.ConditionDeleting)
+	if c.Reason != v1.ReasonLeftBehind {
 		return Result{}
 	}
-	return Result{Left: e.state.left(), Reason: e.state.SkipCleanup}
+	return Result{Left: e.state.left(), Reason: cmp.Or(e.state.SkipCleanup, c.Message)}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -111,4 +112,22 @@ func TestARunOfBeforeRefusesWhatItsReleaseDoesNotKnow(t *testing.T) {
 		sc.backend.FinishDeletes()
 	})
 	sc.runs()
+}
+
+// A host that left the configuration: Get refuses its IDs for good, Delete can do nothing.
+func TestWhatIsLeftAtAPlaceThatIsGoneIsNamed(t *testing.T) {
+	sc := newScene(t)
+	gone := &providers.Error{Class: providers.ErrPermanent, Err: &providers.LeftBehindError{Place: "host nas1"}}
+	sc.at(30*time.Minute, func() {
+		sc.backend.Break(providers.ErrPermanent)
+		sc.backend.Before(providers.OpDelete, func(context.Context) error { return gone })
+	})
+	sc.at(time.Hour, func() { sc.tell(UpdateDelete, "delete", DeleteInput{}) })
+	begin := sc.Now()
+	r := sc.result()
+	require.Less(t, sc.Now().Sub(begin), 2*time.Hour, "it does not wait")
+	require.Contains(t, r.Left, "instance mem/proxy-")
+	require.Contains(t, r.Reason, "host nas1 is not configured any more")
+	require.Equal(t, v1.ReasonLeftBehind, sc.condition(v1.ConditionDeleting).Reason)
+	require.Len(t, sc.backend.Instances(), 1, "nothing was removed")
 }
