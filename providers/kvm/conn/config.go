@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"time"
 )
 
@@ -73,6 +74,9 @@ func (c Config) Validate() error {
 	}
 	if _, port, err := net.SplitHostPort(c.Address); err != nil || port == "" {
 		return fmt.Errorf("address %q must be host:port, as in 192.0.2.5:22", c.Address)
+	}
+	if c.Socket != "" && !path.IsAbs(c.Socket) {
+		return fmt.Errorf("socket %q must be an absolute path on the host, as in %s", c.Socket, DefaultSocket)
 	}
 	switch c.Bridge {
 	case "", BridgeForward:

@@ -82,6 +82,7 @@ func TestConfig(t *testing.T) {
 		"no known hosts":           {func(c *conn.Config) { c.KnownHostsFile = "" }, "knownHostsFile must be set"},
 		"no port":                  {func(c *conn.Config) { c.Address = "192.0.2.5" }, `"192.0.2.5" must be host:port`},
 		"an empty port":            {func(c *conn.Config) { c.Address = "192.0.2.5:" }, `"192.0.2.5:" must be host:port`},
+		"a relative socket":        {func(c *conn.Config) { c.Socket = "libvirt-sock" }, "must be an absolute path"},
 		"an unknown bridge":        {func(c *conn.Config) { c.Bridge = "tcp" }, `bridge "tcp" must be forward or command`},
 		"a command for forwarding": {func(c *conn.Config) { c.Command = "nc" }, "command is for bridge: command only"},
 	} {
