@@ -1,0 +1,146 @@
+package gcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/compute/apiv1/computepb"
+	"google.golang.org/api/googleapi"
+
+	"github.com/egressfleet/egressfleet/providers"
+)
+
+// ReasonZoneDown is this provider's own: Compute Engine itself says that a zone is not up.
+const ReasonZoneDown = "ZoneDown"
+
+// Check asks for the project, by the call that lists, and for each configured zone, all
+// at once. It asks for one page and one object each.
+func (p *Provider) Check(ctx context.Context) []providers.TargetStatus {
+	out := make([]providers.TargetStatus, 1+len(p.set.Zones))
+	var asked sync.WaitGroup
+	asked.Go(func() { out[0] = p.checkProject(ctx) })
+	for i, zone := range p.set.Zones {
+		asked.Go(func() { out[i+1] = p.checkZone(ctx, zone) })
+	}
+	asked.Wait()
+	p.logger(ctx).LogAttrs(ctx, providers.LevelOutcome, "gcp "+opCheck, slog.Int("targets", len(out)))
+	return out
+}
+
+func (p *Provider) checkProject(ctx context.Context) providers.TargetStatus {
+	target := "projects/" + p.set.Project
+	if ctx.Err() != nil {
+		return status(target, context.Cause(ctx))
+	}
+	if _, err := p.api.instances(ctx, p.filter(), 1); err != nil {
+		return status(target, err)
+	}
+	s := status(target, nil)
+	if project, err := p.api.project(ctx); err == nil { // it may be a right that nothing else needs
+		s.Details = headroom(project.GetQuotas(), "CPUS_ALL_REGIONS", "FIREWALLS", "IN_USE_ADDRESSES")
+	}
+	return s
+}
+
+func (p *Provider) checkZone(ctx context.Context, zone string) providers.TargetStatus {
+	target := "zones/" + zone
+	if ctx.Err() != nil {
+		return status(target, context.Cause(ctx))
+	}
+	z, err := p.api.zone(ctx, zone)
+	if err != nil {
+		return status(target, err)
+	}
+	region, err := p.api.region(ctx, regionOf(zone))
+	if err != nil {
+		return status(target, err)
+	}
+	s := p.allowed(ctx, target, regionOf(zone))
+	if s.Ready && z.GetStatus() != "UP" {
+		s = providers.TargetStatus{Target: target, Reason: ReasonZoneDown, Message: "the zone is " + z.GetStatus()}
+	}
+	s.Details = headroom(region.GetQuotas(), "CPUS", "PREEMPTIBLE_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "DISKS_TOTAL_GB")
+	if p.full.out(zone, p.now()) {
+		s.Details["stockout"] = "no capacity was left lately"
+	}
+	return s
+}
+
+// headroom is what is left of some quotas, such as {"CPUS": "18 of 24 left"}.
+func headroom(quotas []*computepb.Quota, metrics ...string) map[string]string {
+	left := map[string]string{}
+	for _, q := range quotas {
+		if slices.Contains(metrics, q.GetMetric()) {
+			left[q.GetMetric()] = fmt.Sprintf("%g of %g left", max(0, q.GetLimit()-q.GetUsage()), q.GetLimit())
+		}
+	}
+	return left
+}
+
+// allowed asks for the rights on the subnetwork, the one thing of a create that has a test
+// of its own: an instance has none before it is there.
+func (p *Provider) allowed(ctx context.Context, target, region string) providers.TargetStatus {
+	path, err := subnetworkPath(p.set.Project, p.set.Subnetwork, region)
+	if path == "" || err != nil || !strings.HasPrefix(path, "projects/"+p.set.Project+"/regions/"+region+"/") {
+		return status(target, nil) // a network chooses it, or another project decides
+	}
+	need := []string{"compute.subnetworks.use"}
+	if p.set.Addressing == addressingExternal {
+		need = append(need, "compute.subnetworks.useExternalIp")
+	}
+	have, err := p.api.usable(ctx, region, last(path), need)
+	if err != nil {
+		return status(target, err)
+	}
+	if missing := slices.DeleteFunc(need, func(one string) bool { return slices.Contains(have, one) }); len(missing) > 0 {
+		return providers.TargetStatus{
+			Target: target, Reason: providers.ReasonForbidden,
+			Message: "missing on " + path + ": " + strings.Join(missing, ", "),
+		}
+	}
+	return status(target, nil)
+}
+
+// status tells why a target cannot be used.
+func status(target string, err error) providers.TargetStatus {
+	s := providers.TargetStatus{Target: target, Ready: err == nil, Reason: reasonOf(err), Details: map[string]string{}}
+	if err != nil {
+		s.Message = err.Error()
+	}
+	return s
+}
+
+// reasonOf is the word for an error that an administrator acts on.
+func reasonOf(err error) string {
+	if err == nil {
+		return providers.ReasonReachable
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errSlow) {
+		return providers.ReasonTimeout
+	}
+	if e, ok := errors.AsType[*googleapi.Error](err); ok {
+		switch {
+		case e.Code == http.StatusUnauthorized:
+			return providers.ReasonUnauthorized
+		case e.Code == http.StatusForbidden && classify(err, about{op: opCheck}) == providers.ErrPermanent:
+			return providers.ReasonForbidden
+		}
+		return providers.ReasonAPIError
+	}
+	if _, ok := errors.AsType[*noCredential](err); ok {
+		return providers.ReasonUnauthorized
+	}
+	_, network := errors.AsType[net.Error](err)
+	if _, wrapped := errors.AsType[*url.Error](err); network || wrapped {
+		return providers.ReasonUnreachable
+	}
+	return providers.ReasonAPIError
+}
