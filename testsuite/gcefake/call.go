@@ -37,7 +37,7 @@ func (s *Server) newCall(r *http.Request, method string) (*call, error) {
 		return nil, refusal(http.StatusBadRequest, "badRequest", "the body cannot be read: %v", err)
 	}
 	c := &call{
-		Server: s, method: method, project: r.PathValue("project"), scope: "global", name: r.PathValue("name"),
+		Server: s, method: method, project: project(r), scope: "global", name: r.PathValue("name"),
 		query: r.URL.Query(), body: body,
 	}
 	if zone := r.PathValue("zone"); zone != "" {
@@ -48,6 +48,12 @@ func (s *Server) newCall(r *http.Request, method string) (*call, error) {
 	}
 	c.named()
 	return c, nil
+}
+
+// project is that of the address; Resource Manager puts its verb behind a colon.
+// https://cloud.google.com/resource-manager/reference/rest/v1/projects/testIamPermissions
+func project(r *http.Request) string {
+	return strings.TrimSuffix(r.PathValue("project"), ":testIamPermissions")
 }
 
 // named takes the name of what is inserted from the body, for faults and the journal.

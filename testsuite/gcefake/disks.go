@@ -29,8 +29,8 @@ func (c *call) newDisks(msg *computepb.Instance) ([]*disk, error) {
 			return nil, err
 		}
 		d.msg.Labels = attached.GetInitializeParams().GetLabels()
-		attached.InitializeParams = nil                                                             // input only
-		attached.Kind, attached.Index = proto.String("compute#attachedDisk"), proto.Int32(int32(n)) //nolint:gosec // a handful
+		attached.InitializeParams = nil // input only
+		attached.Kind = proto.String("compute#attachedDisk")
 		attached.Source, attached.DiskSizeGb = d.msg.SelfLink, d.msg.SizeGb
 		out = append(out, d)
 	}
@@ -40,7 +40,8 @@ func (c *call) newDisks(msg *computepb.Instance) ([]*disk, error) {
 func (c *call) newDisk(n int, attached *computepb.AttachedDisk) (*disk, error) {
 	params := attached.GetInitializeParams()
 	if params == nil {
-		return nil, badRequest("Invalid value for field 'resource.disks[%d]': ''. gcefake makes disks from initializeParams only.", n)
+		return nil, badRequest("Invalid value for field 'resource.disks[%d]': ''. "+
+			"gcefake makes disks from initializeParams only.", n)
 	}
 	k := key{c.project, c.scope, params.GetDiskName()}
 	if k.name == "" {

@@ -83,7 +83,7 @@ func (s *Server) used(f *fault) {
 		return
 	}
 	if f.Hang { // the call that it holds goes on when it is removed
-		f.Fault.Method = "no more calls"
+		f.Method = "no more calls"
 		return
 	}
 	s.drop(f)

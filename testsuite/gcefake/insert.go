@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
@@ -77,8 +78,8 @@ func (c *call) newInstance(msg *computepb.Instance) *instance {
 	msg.Kind, msg.Id = proto.String("compute#instance"), c.nextID()
 	i.serial = msg.GetId() - firstID
 	msg.CreationTimestamp, msg.SelfLink = stamp(c.now), proto.String(i.link("instances"))
-	msg.Zone = proto.String(host + "projects/" + c.project + "/" + c.scope)
-	msg.MachineType = proto.String(host + "projects/" + c.project + "/" + c.scope + "/machineTypes/" + base(msg.GetMachineType()))
+	at := host + "projects/" + c.project + "/" + c.scope
+	msg.Zone, msg.MachineType = &at, proto.String(at+"/machineTypes/"+base(msg.GetMachineType()))
 	msg.LabelFingerprint, msg.Fingerprint = fingerprint(c.nextID()), fingerprint(c.nextID())
 	if msg.Metadata == nil {
 		msg.Metadata = &computepb.Metadata{}
@@ -139,14 +140,15 @@ func (c *call) checkMachine(msg *computepb.Instance) error {
 
 func (c *call) checkNetworks(msg *computepb.Instance) error {
 	if len(msg.GetNetworkInterfaces()) == 0 {
-		return badRequest("Invalid value for field 'resource.networkInterfaces': ''. At least one network interface is required.")
+		return invalidField("resource.networkInterfaces", "", "At least one network interface is required.")
 	}
 	for n, nic := range msg.GetNetworkInterfaces() {
 		network := nic.GetNetwork()
 		if network != "" && !c.world.networks[base(network)] {
 			return notFound("projects/" + c.project + "/global/networks/" + base(network))
 		}
-		if want := "regions/" + regionOf(c.zone()) + "/subnetworks/"; nic.GetSubnetwork() != "" && !contains(nic.GetSubnetwork(), want) {
+		here := "regions/" + regionOf(c.zone()) + "/subnetworks/"
+		if nic.GetSubnetwork() != "" && !strings.Contains(nic.GetSubnetwork(), here) {
 			return invalidField(fmt.Sprintf("resource.networkInterfaces[%d].subnetwork", n), nic.GetSubnetwork(),
 				"The referenced subnetwork resource cannot be found.")
 		}

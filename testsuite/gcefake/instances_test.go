@@ -1,6 +1,7 @@
 package gcefake_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,21 +81,28 @@ func TestRefusedInserts(t *testing.T) {
 		"a machine type of another zone": {
 			func(i *computepb.Instance) { i.MachineType = proto.String("zones/" + zoneB + "/machineTypes/e2-small") }, "invalid",
 		},
-		"a family that is not there":  {image("projects/debian-cloud/global/images/family/debian-10"), "notFound"},
-		"an image that is not there":  {image("projects/debian-cloud/global/images/debian-12"), "notFound"},
-		"an image without a place":    {image("debian-12"), "invalid"},
-		"no disk":                     {func(i *computepb.Instance) { i.Disks = nil }, "invalid"},
-		"no network interface":        {func(i *computepb.Instance) { i.NetworkInterfaces = nil }, "invalid"},
-		"a network that is not there": {func(i *computepb.Instance) { i.NetworkInterfaces[0].Network = proto.String("global/networks/x") }, "notFound"},
+		"a family that is not there": {image("projects/debian-cloud/global/images/family/debian-10"), "notFound"},
+		"an image that is not there": {image("projects/debian-cloud/global/images/debian-12"), "notFound"},
+		"an image without a place":   {image("debian-12"), "invalid"},
+		"no disk":                    {func(i *computepb.Instance) { i.Disks = nil }, "invalid"},
+		"no network interface":       {func(i *computepb.Instance) { i.NetworkInterfaces = nil }, "invalid"},
+		"a network that is not there": {func(i *computepb.Instance) {
+			i.NetworkInterfaces[0].Network = proto.String("global/networks/x")
+		}, "notFound"},
 		"a subnetwork of elsewhere": {func(i *computepb.Instance) {
 			i.NetworkInterfaces[0].Subnetwork = proto.String("regions/europe-west1/subnetworks/x")
 		}, "invalid"},
-		"a disk smaller than its image": {func(i *computepb.Instance) { i.Disks[0].InitializeParams.DiskSizeGb = proto.Int64(9) }, "invalid"},
-		"a disk type that is none":      {func(i *computepb.Instance) { i.Disks[0].InitializeParams.DiskType = proto.String("fast") }, "invalid"},
-		"a label in capitals":           {func(i *computepb.Instance) { i.Labels["Team"] = "x" }, "invalid"},
-		"a label's value with a slash":  {func(i *computepb.Instance) { i.Labels["team"] = "a/b" }, "invalid"},
+		"a disk smaller than its image": {func(i *computepb.Instance) {
+			i.Disks[0].InitializeParams.DiskSizeGb = proto.Int64(9)
+		}, "invalid"},
+		"a disk type that is none": {func(i *computepb.Instance) {
+			i.Disks[0].InitializeParams.DiskType = proto.String("fast")
+		}, "invalid"},
+		"a label in capitals":          {func(i *computepb.Instance) { i.Labels["Team"] = "x" }, "invalid"},
+		"a label's value with a slash": {func(i *computepb.Instance) { i.Labels["team"] = "a/b" }, "invalid"},
 		"metadata that is too large": {func(i *computepb.Instance) {
-			i.Metadata = &computepb.Metadata{Items: []*computepb.Items{{Key: proto.String("user-data"), Value: proto.String(string(make([]byte, 262_145)))}}}
+			large := &computepb.Items{Key: proto.String("user-data"), Value: proto.String(strings.Repeat("#", 262_145))}
+			i.Metadata = &computepb.Metadata{Items: []*computepb.Items{large}}
 		}, "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func (c *call) begin(t task) *operation {
 
 func (s *Server) newOperation(t task) *operation {
 	id := s.nextID()
-	name := fmt.Sprintf("operation-%d-%013x-%08x-%08x", s.now.UnixMilli(), *id, uint32(*id), uint32(*id>>8)) //nolint:gosec // truncation is meant, the whole is there too
+	name := fmt.Sprintf("operation-%d-%016x", s.now.UnixMilli(), *id)
 	op := &operation{key: key{t.on.project, t.on.scope, name}, ended: t.ended}
 	op.msg = &computepb.Operation{
 		Kind: proto.String("compute#operation"), Id: id, Name: &name, OperationType: &t.kind,

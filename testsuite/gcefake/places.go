@@ -117,8 +117,6 @@ func cutImage(path string) (project, rest string, ok bool) {
 // suffixed says whether a URL, or a part of one, ends with a path.
 func suffixed(link, path string) bool { return link == path || strings.HasSuffix(link, "/"+path) }
 
-func contains(link, part string) bool { return strings.Contains(link, part) }
-
 // internal and external make addresses of ranges that are kept for examples:
 // RFC 1918, and the benchmark range of RFC 2544.
 func (s *Server) internal(serial uint64, nic int) string {
