@@ -16,7 +16,7 @@ func newRest(ctx context.Context, s settings) (*rest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rest{projectID: s.Project, within: s.callTime, clients: c}, nil
+	return &rest{projectID: s.Project, endpoint: s.Endpoint, within: s.callTime, clients: c}, nil
 }
 
 func (r *rest) instance(ctx context.Context, at place) (*computepb.Instance, error) {
@@ -45,10 +45,10 @@ func started(op *compute.Operation, err error) (*computepb.Operation, error) {
 	return op.Proto(), nil
 }
 
-func (r *rest) remove(ctx context.Context, at place) error {
+func (r *rest) remove(ctx context.Context, at place, requestID string) error {
 	_, err := ask(ctx, r, func(ctx context.Context) (*compute.Operation, error) {
 		return r.instanceClient.Delete(ctx, &computepb.DeleteInstanceRequest{
-			Project: r.projectID, Zone: at.zone, Instance: at.name,
+			Project: r.projectID, Zone: at.zone, Instance: at.name, RequestId: &requestID,
 		}, once())
 	})
 	return err
@@ -94,16 +94,6 @@ func (r *rest) project(ctx context.Context) (*computepb.Project, error) {
 	return ask(ctx, r, func(ctx context.Context) (*computepb.Project, error) {
 		return r.projectClient.Get(ctx, &computepb.GetProjectRequest{Project: r.projectID}, once())
 	})
-}
-
-func (r *rest) usable(ctx context.Context, region, subnetwork string, permissions []string) ([]string, error) {
-	answer, err := ask(ctx, r, func(ctx context.Context) (*computepb.TestPermissionsResponse, error) {
-		return r.subnetClient.TestIamPermissions(ctx, &computepb.TestIamPermissionsSubnetworkRequest{
-			Project: r.projectID, Region: region, Resource: subnetwork,
-			TestPermissionsRequestResource: &computepb.TestPermissionsRequest{Permissions: permissions},
-		}, once())
-	})
-	return answer.GetPermissions(), err
 }
 
 func (r *rest) rule(ctx context.Context, name string) (*computepb.Firewall, error) {

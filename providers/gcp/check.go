@@ -47,7 +47,7 @@ func (p *Provider) checkProject(ctx context.Context) providers.TargetStatus {
 	if project, err := p.api.project(ctx); err == nil { // it may be a right that nothing else needs
 		s.Details = headroom(project.GetQuotas(), "CPUS_ALL_REGIONS", "FIREWALLS", "IN_USE_ADDRESSES")
 	}
-	return s
+	return p.allowed(ctx, s)
 }
 
 func (p *Provider) checkZone(ctx context.Context, zone string) providers.TargetStatus {
@@ -63,8 +63,8 @@ func (p *Provider) checkZone(ctx context.Context, zone string) providers.TargetS
 	if err != nil {
 		return status(target, err)
 	}
-	s := p.allowed(ctx, target, regionOf(zone))
-	if s.Ready && z.GetStatus() != "UP" {
+	s := status(target, nil)
+	if z.GetStatus() != "UP" {
 		s = providers.TargetStatus{Target: target, Reason: ReasonZoneDown, Message: "the zone is " + z.GetStatus()}
 	}
 	s.Details = headroom(region.GetQuotas(), "CPUS", "PREEMPTIBLE_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "DISKS_TOTAL_GB")
@@ -85,28 +85,21 @@ func headroom(quotas []*computepb.Quota, metrics ...string) map[string]string {
 	return left
 }
 
-// allowed asks for the rights on the subnetwork, the one thing of a create that has a test
-// of its own: an instance has none before it is there.
-func (p *Provider) allowed(ctx context.Context, target, region string) providers.TargetStatus {
-	path, err := subnetworkPath(p.set.Project, p.set.Subnetwork, region)
-	if path == "" || err != nil || !strings.HasPrefix(path, "projects/"+p.set.Project+"/regions/"+region+"/") {
-		return status(target, nil) // a network chooses it, or another project decides
-	}
-	need := []string{"compute.subnetworks.use"}
-	if p.set.Addressing == addressingExternal {
-		need = append(need, "compute.subnetworks.useExternalIp")
-	}
-	have, err := p.api.usable(ctx, region, last(path), need)
+// allowed tells which of the rights that a create and the rest need are missing. Where it
+// cannot be asked, which is another API's to switch on, that is told and no more.
+func (p *Provider) allowed(ctx context.Context, s providers.TargetStatus) providers.TargetStatus {
+	need := p.set.needed()
+	have, err := p.api.granted(ctx, need)
 	if err != nil {
-		return status(target, err)
+		s.Details["permissions"] = "not tested: " + err.Error()
+		return s
 	}
-	if missing := slices.DeleteFunc(need, func(one string) bool { return slices.Contains(have, one) }); len(missing) > 0 {
-		return providers.TargetStatus{
-			Target: target, Reason: providers.ReasonForbidden,
-			Message: "missing on " + path + ": " + strings.Join(missing, ", "),
-		}
+	missing := slices.DeleteFunc(need, func(one string) bool { return slices.Contains(have, one) })
+	if len(missing) > 0 {
+		s.Ready, s.Reason = false, providers.ReasonForbidden
+		s.Message = "missing on the project: " + strings.Join(missing, ", ")
 	}
-	return status(target, nil)
+	return s
 }
 
 // status tells why a target cannot be used.

@@ -118,7 +118,7 @@ func (c *creation) settle(ctx context.Context, all []sight) (place, error) {
 		}
 		c.logger(ctx).LogAttrs(ctx, slog.LevelWarn, "gcp removes the second instance of a proxy",
 			slog.String("providerID", s.at.id()), slog.String("kept", kept.id()))
-		if err := c.api.remove(ctx, s.at); err != nil {
+		if err := c.api.remove(ctx, s.at, s.removalID()); err != nil {
 			return s.at, err
 		}
 	}

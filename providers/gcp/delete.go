@@ -2,7 +2,9 @@ package gcp
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/http"
 
 	"cloud.google.com/go/compute/apiv1/computepb"
 
@@ -56,7 +58,7 @@ func (p *Provider) delete(ctx context.Context, at place) (did string, _ error) {
 	if leaving(s.instance) {
 		return didNothing, nil
 	}
-	return p.send(ctx, at)
+	return p.send(ctx, s)
 }
 
 // deletable refuses what nobody should delete by an ID.
@@ -73,19 +75,29 @@ func deletable(i *computepb.Instance) error {
 }
 
 // send asks for the delete. That the instance has gone meanwhile is what was asked for.
-func (p *Provider) send(ctx context.Context, at place) (did string, _ error) {
-	err := p.api.remove(ctx, at)
-	if err != nil && classify(err, about{providers.OpDelete, at.path("instances")}) == providers.ErrNotFound {
+func (p *Provider) send(ctx context.Context, s sight) (did string, _ error) {
+	err := p.api.remove(ctx, s.at, s.removalID())
+	if err != nil && classify(err, about{providers.OpDelete, s.at.path("instances")}) == providers.ErrNotFound {
 		return didFind, nil
 	}
 	return didSend, err
+}
+
+// removalID is the same for all deletes of one instance that are sent at once, so that
+// they are one; after one that came to nothing it is another.
+func (s sight) removalID() string {
+	id := s.instance.GetId()
+	if id == 0 {
+		id = s.insert.GetTargetId()
+	}
+	return requestID(fmt.Sprintf("delete %d", id), s.at.zone, s.refused)
 }
 
 // deleteMissing removes what is left of an instance that a read does not find, and does
 // not believe that there is none while its insert is under way.
 func (p *Provider) deleteMissing(ctx context.Context, s sight) (did string, _ error) {
 	if s.inserting(p.now()) {
-		did, err := p.send(ctx, s.at)
+		did, err := p.send(ctx, s)
 		if err == nil && did == didFind {
 			err = transient("the instance is not there yet: its insert is %s", word(s.insert))
 		}
@@ -121,11 +133,9 @@ func (p *Provider) dropDisk(ctx context.Context, at place) error {
 		if err != nil {
 			return false, err
 		}
-		if failed := failureOf(now); failed != nil && failed.status != statusNotFound {
+		if failed := failureOf(now); failed != nil && failed.status != http.StatusNotFound {
 			return false, failed
 		}
 		return now.GetStatus() == computepb.Operation_DONE, nil
 	}, "the disk that was left is being removed")
 }
-
-const statusNotFound = 404

@@ -14,7 +14,7 @@ type engine interface {
 	// insert returns the operation that makes the instance, or made it when the request ID
 	// is one that was used before.
 	insert(ctx context.Context, zone, requestID string, i *computepb.Instance) (*computepb.Operation, error)
-	remove(ctx context.Context, at place) error
+	remove(ctx context.Context, at place, requestID string) error
 	// operations are those that are about the instance, in no order. They are kept for a
 	// limited time, so that none is no proof of anything.
 	operations(ctx context.Context, at place) ([]*computepb.Operation, error)
@@ -30,8 +30,8 @@ type engine interface {
 	zone(ctx context.Context, name string) (*computepb.Zone, error)
 	region(ctx context.Context, name string) (*computepb.Region, error)
 	project(ctx context.Context) (*computepb.Project, error)
-	// usable returns those of the permissions on a subnetwork that the caller has.
-	usable(ctx context.Context, region, subnetwork string, permissions []string) ([]string, error)
+	// granted returns those of the permissions on the project that the caller has.
+	granted(ctx context.Context, permissions []string) ([]string, error)
 
 	rule(ctx context.Context, name string) (*computepb.Firewall, error)
 	insertRule(ctx context.Context, rule *computepb.Firewall) error
@@ -56,6 +56,7 @@ type zoned[T any] struct {
 // rest is Compute Engine through Google's client. What it keeps is closed by close.
 type rest struct {
 	projectID string
+	endpoint  string        // "" is Google's
 	within    time.Duration // each call
 	clients
 }

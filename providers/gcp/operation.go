@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -60,7 +61,8 @@ func failureOf(op *computepb.Operation) *failedOperation {
 // history is what operations tell about the instance of one place.
 type history struct {
 	insert    *computepb.Operation // the newest
-	deleted   *computepb.Operation // the newest
+	deleted   *computepb.Operation // the newest delete after which nothing is there
+	refused   int                  // deletes that came to nothing
 	deleting  bool                 // a delete is under way
 	preempted bool                 // Google took the instance back
 }
@@ -77,8 +79,7 @@ func tell(at place, ops []*computepb.Operation) (h history) {
 		case typeInsert:
 			h.insert = newer(h.insert, op)
 		case typeDelete:
-			h.deleted = newer(h.deleted, op)
-			h.deleting = h.deleting || op.GetStatus() != computepb.Operation_DONE
+			h.removal(op)
 		case typePreempted:
 			preempted = newer(preempted, op)
 		}
@@ -86,6 +87,19 @@ func tell(at place, ops []*computepb.Operation) (h history) {
 	h.preempted = preempted != nil &&
 		(h.insert == nil || !timestamp(preempted.GetInsertTime()).Before(timestamp(h.insert.GetInsertTime())))
 	return h
+}
+
+// removal adds a delete. One that found nothing has the end of one that worked: of two
+// that are sent at once, one does.
+func (h *history) removal(op *computepb.Operation) {
+	switch f := failureOf(op); {
+	case op.GetStatus() != computepb.Operation_DONE:
+		h.deleting = true
+	case f != nil && f.status != http.StatusNotFound:
+		h.refused++
+	default:
+		h.deleted = newer(h.deleted, op)
+	}
 }
 
 func newer(a, b *computepb.Operation) *computepb.Operation {
@@ -122,11 +136,9 @@ func (h history) inserting(now time.Time) bool {
 	return now.Sub(timestamp(h.insert.GetEndTime())) < visibleWithin
 }
 
-// undone reports whether a delete came after the insert. A delete that found nothing to
-// delete, or failed, has undone nothing.
+// undone reports whether a delete came after the insert.
 func (h history) undone() bool {
-	return h.insert != nil && h.deleted != nil && h.deleted.GetStatus() == computepb.Operation_DONE &&
-		failureOf(h.deleted) == nil &&
+	return h.insert != nil && h.deleted != nil &&
 		!timestamp(h.deleted.GetInsertTime()).Before(timestamp(h.insert.GetInsertTime()))
 }
 

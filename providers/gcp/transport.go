@@ -25,7 +25,6 @@ type clients struct {
 	zoneClient     *compute.ZonesClient
 	regionClient   *compute.RegionsClient
 	projectClient  *compute.ProjectsClient
-	subnetClient   *compute.SubnetworksClient
 	firewallClient *compute.FirewallsClient
 }
 
@@ -68,8 +67,6 @@ func (c *clients) connect(ctx context.Context, rounds http.RoundTripper) (err er
 	c.regionClient, e = compute.NewRegionsRESTClient(ctx, opts...)
 	made(e)
 	c.projectClient, e = compute.NewProjectsRESTClient(ctx, opts...)
-	made(e)
-	c.subnetClient, e = compute.NewSubnetworksRESTClient(ctx, opts...)
 	made(e)
 	c.firewallClient, e = compute.NewFirewallsRESTClient(ctx, opts...)
 	made(e)
