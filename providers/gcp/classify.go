@@ -112,7 +112,11 @@ func classOf(status int, why []string) providers.Class {
 			return providers.ErrQuotaExceeded
 		case providers.ErrTransient:
 			class = providers.ErrTransient
-		case providers.ErrPermanent, providers.ErrNotFound:
+		case providers.ErrPermanent:
+			if status == 0 { // an operation may have a code and no status
+				class = providers.ErrPermanent
+			}
+		case providers.ErrNotFound:
 		}
 	}
 	return class
@@ -145,6 +149,12 @@ var passing = []string{
 	"deadlineexceeded", "timeout", "operationcanceledbyuser", "resourcealreadyexists", "alreadyexists",
 }
 
+// refusing are parts of reasons that mean "not like this".
+var refusing = []string{
+	"invalid", "notfound", "permission", "forbidden", "conditionnotmet", "constraint", "policy", "unsupported",
+	"badrequest", "required", "toolarge", "disabled",
+}
+
 // byReason is the class that a reason gives whatever the status; "" when it gives none.
 func byReason(reason string) providers.Class {
 	word := plain(reason)
@@ -159,6 +169,11 @@ func byReason(reason string) providers.Class {
 	for _, known := range passing {
 		if word == known {
 			return providers.ErrTransient
+		}
+	}
+	for _, part := range refusing {
+		if strings.Contains(word, part) {
+			return providers.ErrPermanent
 		}
 	}
 	return ""

@@ -188,7 +188,7 @@ func refusedToken(ctx context.Context, err error) error {
 		return &noCredential{transient("no access token: the token server answers %d %s",
 			e.Response.StatusCode, tokenReason(e.Body))}
 	}
-	return transient("no access token: the token server cannot be reached, or the credential cannot sign")
+	return &noCredential{transient("no access token: the token server refuses or cannot be reached")}
 }
 
 // tokenReason is the code of an OAuth error, such as invalid_grant.

@@ -96,16 +96,16 @@ func (s sight) removalID() string {
 // deleteMissing removes what is left of an instance that a read does not find, and does
 // not believe that there is none while its insert is under way.
 func (p *Provider) deleteMissing(ctx context.Context, s sight) (did string, _ error) {
-	if s.inserting(p.now()) {
-		did, err := p.send(ctx, s)
-		if err == nil && did == didFind {
-			err = transient("the instance is not there yet: its insert is %s", word(s.insert))
-		}
-		return did, err
-	}
 	disk, err := p.diskOf(ctx, s.at)
 	if err != nil {
 		return "", err
+	}
+	if s.inserting(p.now()) || attached(disk, s.at) {
+		did, err := p.send(ctx, s)
+		if err == nil && did == didFind {
+			err = transient("a read does not find the instance, which is being made or has its disk")
+		}
+		return did, err
 	}
 	did = didFind
 	if disk != nil && managed(disk.GetLabels()) && len(disk.GetUsers()) == 0 {

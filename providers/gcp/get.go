@@ -3,6 +3,8 @@ package gcp
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,6 +78,9 @@ func (p *Provider) getMissing(ctx context.Context, at place) (*providers.Instanc
 	if err != nil {
 		return nil, p.fail(ctx, of, at.id(), err)
 	}
+	if attached(disk, at) {
+		return nil, p.fail(ctx, of, at.id(), transient("a read does not find the instance, and its disk is attached to it"))
+	}
 	if disk != nil && managed(disk.GetLabels()) {
 		found := remains(at, disk)
 		p.report(ctx, providers.OpGet, at.id(), slog.String("state", string(found.State)), slog.String("left", "disk"))
@@ -88,6 +93,14 @@ func (p *Provider) getMissing(ctx context.Context, at place) (*providers.Instanc
 // managed reports whether labels say that a fleet made the resource.
 func managed(labels map[string]string) bool {
 	return labels[providers.MarkManaged] == providers.MarkManagedYes
+}
+
+// attached reports whether a disk is the instance's own and in use by it: then the
+// instance is there, whatever a read says.
+func attached(disk *computepb.Disk, at place) bool {
+	return slices.ContainsFunc(disk.GetUsers(), func(user string) bool {
+		return strings.HasSuffix(user, "/"+at.path("instances"))
+	})
 }
 
 // diskOf returns the disk that has an instance's name; nil when there is none.

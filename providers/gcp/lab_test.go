@@ -128,8 +128,11 @@ func (l *lab) running(id string) providers.Instance {
 	l.Helper()
 	var found providers.Instance
 	require.Eventually(l, func() bool {
-		found = l.get(id)
-		return found.State == providers.StateRunning
+		i, err := l.Get(l.Context(), id)
+		if err == nil {
+			found = *i
+		}
+		return err == nil && found.State == providers.StateRunning
 	}, soon, tick)
 	return found
 }
