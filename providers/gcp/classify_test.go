@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,40 @@ func answer(status int, body string) error {
 
 func missing(resource string) error {
 	return answer(http.StatusNotFound, fmt.Sprintf(
-		`{"error": {"code": 404, "message": "The resource '%s' was not found", "errors": [{"reason": "notFound"}]}}`, resource))
+		`{"error": {"code": 404, "message": "The resource '%s' was not found", "errors": [{"reason": "notFound"}]}}`,
+		resource))
+}
+
+// says is an answer with a reason, and those of its ErrorInfo.
+func says(status int, reason string, infos ...string) error {
+	of := map[string]any{"code": status, "message": "m"}
+	if reason != "" {
+		of["errors"] = []map[string]string{{"reason": reason}}
+	}
+	var details []map[string]string
+	for _, info := range infos {
+		details = append(details, map[string]string{"@type": "…/google.rpc.ErrorInfo", "reason": info})
+	}
+	of["details"] = details
+	text, err := json.Marshal(map[string]any{"error": of})
+	if err != nil {
+		panic(err)
+	}
+	return answer(status, string(text))
+}
+
+// worded is an answer with the word for its status and no reason.
+func worded(status int, word string) error {
+	return answer(status, fmt.Sprintf(`{"error": {"code": %d, "message": "m", "status": %q}}`, status, word))
 }
 
 // What was not captured, by the same rules as what was.
 func TestClassify(t *testing.T) {
 	t.Parallel()
+	const (
+		gone, scarce  = providers.ErrNotFound, providers.ErrQuotaExceeded
+		passes, lasts = providers.ErrTransient, providers.ErrPermanent
+	)
 	const name = "zones/us-central1-a/instances/proxy-a"
 	get, create, list := about{providers.OpGet, name}, about{op: providers.OpCreate}, about{op: providers.OpList}
 	for what, c := range map[string]struct {
@@ -38,46 +67,48 @@ func TestClassify(t *testing.T) {
 		of   about
 		want providers.Class
 	}{
-		"no error of Compute Engine at all":      {errors.New("odd"), get, providers.ErrTransient},
-		"a network":                              {&url.Error{Op: "Get", URL: "u", Err: io.EOF}, get, providers.ErrTransient},
-		"a call that was called off":             {context.Canceled, get, providers.ErrTransient},
-		"a call that was slow":                   {errSlow, get, providers.ErrTransient},
-		"the instance, by the project's number":  {missing("projects/123456789012/" + name), get, providers.ErrNotFound},
-		"an instance with a longer name":         {missing("projects/p/" + name + "bc"), get, providers.ErrPermanent},
-		"an instance with a longer name, dashed": {missing("projects/p/" + name + "-b"), get, providers.ErrPermanent},
-		"the same name in another zone":          {missing("projects/p/zones/us-central1-b/instances/proxy-a"), get, providers.ErrPermanent},
-		"the zone":                               {missing("projects/p/zones/us-central1-a"), get, providers.ErrPermanent},
-		"the project":                            {missing("projects/p"), get, providers.ErrPermanent},
-		"an operation":                           {missing("projects/p/zones/us-central1-a/operations/o"), get, providers.ErrTransient},
-		"something without a name":               {answer(404, `{"error": {"code": 404, "message": "Not found.", "status": "NOT_FOUND"}}`), get, providers.ErrTransient},
-		"an HTML 404":                            {answer(404, "<!DOCTYPE html><title>Error 404</title>"), get, providers.ErrTransient},
-		"an HTML 404 that names the instance":    {answer(404, "<p>/"+name+"</p>"), get, providers.ErrTransient},
-		"an empty 404":                           {answer(404, ""), get, providers.ErrTransient},
-		"an empty object with 404":               {answer(404, "{}"), get, providers.ErrTransient},
-		"the instance, of a create":              {missing("projects/p/" + name), create, providers.ErrPermanent},
-		"a list without its project":             {missing("projects/p"), list, providers.ErrPermanent},
-		"403 without a reason":                   {answer(403, `{"error": {"code": 403, "message": "No."}}`), get, providers.ErrPermanent},
-		"403 and an HTML page":                   {answer(403, "<html>"), get, providers.ErrPermanent},
-		"403, a quota by ErrorInfo only":         {answer(403, `{"error": {"code": 403, "message": "m", "details": [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED"}]}}`), get, providers.ErrQuotaExceeded},
-		"403, a quota by status only":            {answer(403, `{"error": {"code": 403, "message": "m", "status": "RESOURCE_EXHAUSTED"}}`), get, providers.ErrQuotaExceeded},
-		"403, an API that is off":                {answer(403, `{"error": {"code": 403, "message": "m", "errors": [{"reason": "accessNotConfigured"}], "details": [{"reason": "SERVICE_DISABLED"}]}}`), get, providers.ErrPermanent},
-		"403, userRateLimitExceeded":             {answer(403, `{"error": {"code": 403, "message": "m", "errors": [{"reason": "userRateLimitExceeded"}]}}`), get, providers.ErrQuotaExceeded},
-		"403, a call without a project":          {answer(403, `{"error": {"code": 403, "message": "m", "errors": [{"reason": "dailyLimitExceededUnreg"}]}}`), get, providers.ErrPermanent},
-		"400 and an unready network":             {answer(400, `{"error": {"code": 400, "message": "m", "errors": [{"reason": "resourceNotReady"}]}}`), create, providers.ErrTransient},
-		"400, RESOURCE_NOT_READY by ErrorInfo":   {answer(400, `{"error": {"code": 400, "message": "m", "details": [{"reason": "RESOURCE_NOT_READY"}]}}`), create, providers.ErrTransient},
-		"413":                                    {answer(413, `{"error": {"code": 413, "message": "m", "errors": [{"reason": "uploadTooLarge"}]}}`), create, providers.ErrPermanent},
-		"408":                                    {answer(408, ""), get, providers.ErrTransient},
-		"429 and an HTML page":                   {answer(429, "<html>"), get, providers.ErrQuotaExceeded},
-		"502 and an HTML page":                   {answer(502, "<html>"), get, providers.ErrTransient},
-		"503 and a full zone":                    {answer(503, `{"error": {"code": 503, "message": "m", "errors": [{"reason": "ZONE_RESOURCE_POOL_EXHAUSTED"}]}}`), create, providers.ErrQuotaExceeded},
-		"an operation, a stockout":               {&failedOperation{"ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "m", 503}, create, providers.ErrQuotaExceeded},
-		"an operation, a stockout of a region":   {&failedOperation{"RESOURCE_POOL_EXHAUSTED", "m", 0}, create, providers.ErrQuotaExceeded},
-		"an operation, a right":                  {&failedOperation{"PERMISSIONS_ERROR", "m", 403}, create, providers.ErrPermanent},
-		"an operation, a missing image":          {&failedOperation{"RESOURCE_NOT_FOUND", "m", 404}, create, providers.ErrPermanent},
-		"an operation without a status":          {&failedOperation{"INVALID_FIELD_VALUE", "m", 0}, create, providers.ErrPermanent},
-		"an operation with an unknown code":      {&failedOperation{"SOMETHING_NEW", "m", 0}, create, providers.ErrTransient},
-		"an operation, a quota, called 403":      {&failedOperation{"QUOTA_EXCEEDED", "m", 403}, create, providers.ErrQuotaExceeded},
-		"what is known where it arises":          {permanent("x"), get, providers.ErrPermanent},
+		"no error of Compute Engine at all":      {errors.New("odd"), get, passes},
+		"a network":                              {&url.Error{Op: "Get", URL: "u", Err: io.EOF}, get, passes},
+		"a call that was called off":             {context.Canceled, get, passes},
+		"a call that was slow":                   {errSlow, get, passes},
+		"the instance, by the project's number":  {missing("projects/123456789012/" + name), get, gone},
+		"an instance with a longer name":         {missing("projects/p/" + name + "bc"), get, lasts},
+		"an instance with a longer name, dashed": {missing("projects/p/" + name + "-b"), get, lasts},
+		"the same name in another zone":          {missing("projects/p/zones/x/instances/proxy-a"), get, lasts},
+		"the zone":                               {missing("projects/p/zones/us-central1-a"), get, lasts},
+		"the project":                            {missing("projects/p"), get, lasts},
+		"an operation":                           {missing("projects/p/zones/us-central1-a/operations/o"), get, passes},
+		"something without a name":               {worded(404, "NOT_FOUND"), get, passes},
+		"an HTML 404":                            {answer(404, "<!DOCTYPE html>"), get, passes},
+		"an HTML 404 that names the instance":    {answer(404, "<p>/"+name+"</p>"), get, passes},
+		"an empty 404":                           {answer(404, ""), get, passes},
+		"an empty object with 404":               {answer(404, "{}"), get, passes},
+		"the instance, of a create":              {missing("projects/p/" + name), create, lasts},
+		"a list without its project":             {missing("projects/p"), list, lasts},
+		"403 without a reason":                   {worded(403, ""), get, lasts},
+		"403 and an HTML page":                   {answer(403, "<html>"), get, lasts},
+		"403, a quota by ErrorInfo only":         {says(403, "", "RATE_LIMIT_EXCEEDED"), get, scarce},
+		"403, a quota by status only":            {worded(403, "RESOURCE_EXHAUSTED"), get, scarce},
+		"403, an API that is off":                {says(403, "accessNotConfigured", "SERVICE_DISABLED"), get, lasts},
+		"403, userRateLimitExceeded":             {says(403, "userRateLimitExceeded"), get, scarce},
+		"403, a call without a project":          {says(403, "dailyLimitExceededUnreg"), get, lasts},
+		"400 and an unready network":             {says(400, "resourceNotReady"), create, passes},
+		"400, RESOURCE_NOT_READY by ErrorInfo":   {says(400, "", "RESOURCE_NOT_READY"), create, passes},
+		"413":                                    {says(413, "uploadTooLarge"), create, lasts},
+		"408":                                    {answer(408, ""), get, passes},
+		"429 and an HTML page":                   {answer(429, "<html>"), get, scarce},
+		"502 and an HTML page":                   {answer(502, "<html>"), get, passes},
+		"503 and a full zone":                    {says(503, "ZONE_RESOURCE_POOL_EXHAUSTED"), create, scarce},
+		"an operation, a stockout": {
+			&failedOperation{"ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "m", 503}, create, scarce,
+		},
+		"an operation, a stockout of a region": {&failedOperation{"RESOURCE_POOL_EXHAUSTED", "m", 0}, create, scarce},
+		"an operation, a right":                {&failedOperation{"PERMISSIONS_ERROR", "m", 403}, create, lasts},
+		"an operation, a missing image":        {&failedOperation{"RESOURCE_NOT_FOUND", "m", 404}, create, lasts},
+		"an operation without a status":        {&failedOperation{"INVALID_FIELD_VALUE", "m", 0}, create, lasts},
+		"an operation with an unknown code":    {&failedOperation{"SOMETHING_NEW", "m", 0}, create, passes},
+		"an operation, a quota, called 403":    {&failedOperation{"QUOTA_EXCEEDED", "m", 403}, create, scarce},
+		"what is known where it arises":        {permanent("x"), get, lasts},
 	} {
 		require.Equal(t, c.want, classify(c.err, c.of), what)
 		require.Equal(t, c.want, classify(clean(t.Context(), c.err), c.of), "%s, cleaned", what)
@@ -91,10 +122,10 @@ func TestStockoutsAreToldFromOtherShortages(t *testing.T) {
 		want bool
 	}{
 		"an operation":     {&failedOperation{code: "ZONE_RESOURCE_POOL_EXHAUSTED"}, true},
-		"at once":          {answer(503, `{"error": {"code": 503, "message": "m", "errors": [{"reason": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"}]}}`), true},
+		"at once":          {says(503, "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"), true},
 		"a quota":          {&failedOperation{code: "QUOTA_EXCEEDED"}, false},
 		"a full subnet":    {&failedOperation{code: "IP_SPACE_EXHAUSTED_WITH_DETAILS"}, false},
-		"a server":         {answer(503, `{"error": {"code": 503, "message": "m", "errors": [{"reason": "backendError"}]}}`), false},
+		"a server":         {says(503, "backendError"), false},
 		"no error of ours": {errors.New("ZONE_RESOURCE_POOL_EXHAUSTED"), false},
 	} {
 		require.Equal(t, c.want, isStockout(c.err), what)
@@ -107,7 +138,8 @@ func TestCleanedErrorsHoldNothingOfTheRequest(t *testing.T) {
 	const secret = "s3ntinel"
 	raw := googleapi.CheckResponse(&http.Response{
 		StatusCode: 400, Header: http.Header{"X-Echo": {secret}}, Body: io.NopCloser(strings.NewReader(
-			`{"error": {"code": 400, "message": "m", "errors": [{"reason": "invalid"}], "details": [{"reason": "R", "of": "` + secret + `"}]}}`)),
+			`{"error": {"code": 400, "message": "m", "errors": [{"reason": "invalid"}],` +
+				` "details": [{"reason": "R", "of": "` + secret + `"}]}}`)),
 	})
 	err := clean(t.Context(), raw)
 	require.NotContains(t, fmt.Sprintf("%v %+v", err, err), secret)

@@ -107,7 +107,8 @@ func (m *labs) hooks() providertest.Lab {
 
 func lateFailure(class providers.Class) gcefake.Failure {
 	name := map[providers.Class]string{
-		providers.ErrQuotaExceeded: "op-quota", providers.ErrTransient: "op-internal", providers.ErrPermanent: "op-org-policy",
+		providers.ErrQuotaExceeded: "op-quota", providers.ErrTransient: "op-internal",
+		providers.ErrPermanent: "op-org-policy",
 	}[class]
 	return gcefake.Failed(name, project, zoneA, "it")
 }

@@ -185,7 +185,7 @@ func TestARepeatedInsertIsOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	req := request()
-	remove := l.cloud.Inject(gcefake.Fault{Method: "zoneOperations.list", Answer: jsonAnswer(`{"kind": "compute#operationList"}`)})
+	remove := l.cloud.Inject(gcefake.Fault{Method: "zoneOperations.list", Answer: jsonAnswer(`{"items": []}`)})
 	slow := usualPace()
 	slow.GetLag = 200 * step
 	l.cloud.SetPace(slow)
@@ -308,7 +308,7 @@ func TestAnAnswerThatRepeatsUserDataIsNotShown(t *testing.T) {
 	const secret = "password: s3ntinel-0123456789"
 	l.cloud.Inject(gcefake.Fault{Method: "instances.insert", Answer: gcefake.Answer{
 		Status: http.StatusBadRequest, ContentType: "application/json",
-		Body: fmt.Appendf(nil, `{"error": {"code": 400, "message": "Invalid value for field 'resource.metadata.items[3].value': '%s'",`+
+		Body: fmt.Appendf(nil, `{"error": {"code": 400, "message": "Invalid value for field 'x': '%s'",`+
 			` "errors": [{"reason": "invalid", "message": "%s"}]}}`, secret, secret),
 	}})
 	_, err := l.Create(t.Context(), request(func(r *providers.CreateRequest) {

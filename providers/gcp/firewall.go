@@ -114,7 +114,8 @@ func decideRule(have *computepb.Firewall, want []int, shrink, sameRest bool) (ru
 
 // sameRest reports whether a rule lets the configured ranges to the configured tag.
 func (p *Provider) sameRest(rule *computepb.Firewall) bool {
-	return slices.Equal(slices.Sorted(slices.Values(rule.GetSourceRanges())), slices.Sorted(slices.Values(p.set.SourceRanges))) &&
+	ranges := func(all []string) []string { return slices.Sorted(slices.Values(all)) }
+	return slices.Equal(ranges(rule.GetSourceRanges()), ranges(p.set.SourceRanges)) &&
 		slices.Equal(rule.GetTargetTags(), []string{p.set.NetworkTag}) && !rule.GetDisabled()
 }
 

@@ -207,7 +207,7 @@ func unauthorized(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(http.StatusUnauthorized)
 	_, _ = w.Write([]byte(`{"error": {"code": 401, "message": "Request had invalid authentication credentials.",` +
-		` "errors": [{"message": "Invalid Credentials", "domain": "global", "reason": "authError"}], "status": "UNAUTHENTICATED"}}`))
+		` "errors": [{"domain": "global", "reason": "authError"}], "status": "UNAUTHENTICATED"}}`))
 }
 
 // keyID is the key that a token was signed with.

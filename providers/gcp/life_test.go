@@ -341,7 +341,8 @@ func TestALogLineTellsTheSizeOfUserDataAndNoMore(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	var lines strings.Builder
-	ctx := providers.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: providers.LevelWire})))
+	every := &slog.HandlerOptions{Level: providers.LevelWire}
+	ctx := providers.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&lines, every)))
 	_, err := l.Create(ctx, request(func(r *providers.CreateRequest) { r.CloudInit = []byte("s3ntinel!") }))
 	require.NoError(t, err)
 	require.Contains(t, lines.String(), "cloudInitBytes=9")

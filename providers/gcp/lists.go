@@ -156,7 +156,7 @@ func follow[T any](next func() (scoped[T], error), missing func() []string, most
 func (r *rest) instances(ctx context.Context, filter string, most int) (listing[*computepb.Instance], error) {
 	page := uint32(perPage)
 	if most > 0 && most < perPage {
-		page = uint32(most) //nolint:gosec // it is less than perPage
+		page = uint32(most)
 	}
 	client, err := compute.NewInstancesRESTClient(ctx, r.bound(ctx, "returnPartialSuccess")...)
 	if err != nil {

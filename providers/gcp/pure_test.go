@@ -74,13 +74,15 @@ func TestAddressOf(t *testing.T) {
 		cards              []*computepb.NetworkInterface
 		external, internal string
 	}{
-		"no interface":               {nil, "", ""},
-		"external":                   {[]*computepb.NetworkInterface{nat("203.0.113.7")}, "203.0.113.7", "10.0.0.2"},
-		"internal only":              {[]*computepb.NetworkInterface{bare}, "", "10.0.0.1"},
-		"on the second interface":    {[]*computepb.NetworkInterface{bare, nat("203.0.113.9")}, "203.0.113.9", "10.0.0.1"},
-		"not there yet":              {[]*computepb.NetworkInterface{nat("")}, "", "10.0.0.2"},
-		"something that is none":     {[]*computepb.NetworkInterface{nat("soon")}, "", "10.0.0.2"},
-		"the first that has one has": {[]*computepb.NetworkInterface{nat(""), nat("203.0.113.8")}, "203.0.113.8", "10.0.0.2"},
+		"no interface":            {nil, "", ""},
+		"external":                {[]*computepb.NetworkInterface{nat("203.0.113.7")}, "203.0.113.7", "10.0.0.2"},
+		"internal only":           {[]*computepb.NetworkInterface{bare}, "", "10.0.0.1"},
+		"on the second interface": {[]*computepb.NetworkInterface{bare, nat("203.0.113.9")}, "203.0.113.9", "10.0.0.1"},
+		"not there yet":           {[]*computepb.NetworkInterface{nat("")}, "", "10.0.0.2"},
+		"something that is none":  {[]*computepb.NetworkInterface{nat("soon")}, "", "10.0.0.2"},
+		"the first that has one has": {
+			[]*computepb.NetworkInterface{nat(""), nat("203.0.113.8")}, "203.0.113.8", "10.0.0.2",
+		},
 	} {
 		i := &computepb.Instance{NetworkInterfaces: c.cards}
 		require.Equal(t, c.external, addressOf(i, addressingExternal), what)
@@ -109,7 +111,8 @@ func TestOrder(t *testing.T) {
 		name := fmt.Sprintf("proxy-%d", n)
 		sorted := order(name, zones, never)
 		require.ElementsMatch(t, zones, sorted)
-		require.Equal(t, sorted, order(name, []string{zones[3], zones[1], zones[0], zones[2]}, never), "however they are listed")
+		require.Equal(t, sorted, order(name, []string{zones[3], zones[1], zones[0], zones[2]}, never),
+			"however they are listed")
 		full := func(zone string) bool { return zone == sorted[0] }
 		require.Equal(t, append(sorted[1:4:4], sorted[0]), order(name, zones, full), "what had no capacity comes last")
 		first[sorted[0]]++
@@ -130,6 +133,10 @@ func TestStockoutsAreForgotten(t *testing.T) {
 	require.False(t, s.out("a", now.Add(10*time.Minute)))
 }
 
+func put(zone, region string) providers.Placement {
+	return providers.Placement{Zone: zone, Region: region}
+}
+
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	configured := []string{"us-central1-a", "us-central1-b", "europe-west1-b"}
@@ -139,19 +146,27 @@ func TestLocate(t *testing.T) {
 		want       candidates
 		fails      string
 	}{
-		"a zone":                      {in: providers.Placement{Zone: "us-east1-d"}, want: candidates{zones: []string{"us-east1-d"}}},
-		"a zone and its region":       {in: providers.Placement{Zone: "us-east1-d", Region: "us-east1"}, want: candidates{zones: []string{"us-east1-d"}}},
-		"a zone of another region":    {in: providers.Placement{Zone: "us-east1-d", Region: "us-west1"}, fails: `placement.region: "us-west1"`},
-		"a zone that is configured":   {in: providers.Placement{Zone: "us-central1-b"}, configured: configured, want: candidates{zones: []string{"us-central1-b"}}},
-		"a zone that is not":          {in: providers.Placement{Zone: "us-central1-c"}, configured: configured, fails: `placement.zone: "us-central1-c"`},
-		"a region for a zone":         {in: providers.Placement{Zone: "us-central1"}, fails: `placement.zone: "us-central1"`},
-		"a region":                    {in: providers.Placement{Region: "us-central1"}, want: candidates{region: "us-central1"}},
-		"a region of the configured":  {in: providers.Placement{Region: "us-central1"}, configured: configured, want: candidates{zones: configured[:2]}},
-		"a region of none":            {in: providers.Placement{Region: "us-east1"}, configured: configured, fails: `placement.region: "us-east1"`},
-		"a zone for a region":         {in: providers.Placement{Region: "us-central1-a"}, fails: `placement.region: "us-central1-a"`},
+		"a zone":                   {in: put("us-east1-d", ""), want: candidates{zones: []string{"us-east1-d"}}},
+		"a zone and its region":    {in: put("us-east1-d", "us-east1"), want: candidates{zones: []string{"us-east1-d"}}},
+		"a zone of another region": {in: put("us-east1-d", "us-west1"), fails: `placement.region: "us-west1"`},
+		"a zone that is configured": {
+			in: put("us-central1-b", ""), configured: configured, want: candidates{zones: []string{"us-central1-b"}},
+		},
+		"a zone that is not": {
+			in: put("us-central1-c", ""), configured: configured, fails: `placement.zone: "us-central1-c"`,
+		},
+		"a region for a zone": {in: put("us-central1", ""), fails: `placement.zone: "us-central1"`},
+		"a region":            {in: put("", "us-central1"), want: candidates{region: "us-central1"}},
+		"a region of the configured": {
+			in: put("", "us-central1"), configured: configured, want: candidates{zones: configured[:2]},
+		},
+		"a region of none": {
+			in: put("", "us-east1"), configured: configured, fails: `placement.region: "us-east1"`,
+		},
+		"a zone for a region":         {in: put("", "us-central1-a"), fails: `placement.region: "us-central1-a"`},
 		"nothing, and all configured": {configured: configured, want: candidates{zones: configured}},
 		"nothing at all":              {fails: `placement.zone: ""`},
-		"a path":                      {in: providers.Placement{Zone: "../x"}, fails: `placement.zone: "../x"`},
+		"a path":                      {in: put("../x", ""), fails: `placement.zone: "../x"`},
 	} {
 		got, err := locate(c.in, c.configured)
 		if c.fails != "" {
@@ -197,14 +212,15 @@ func TestMarksSurviveLabels(t *testing.T) {
 		require.Equal(t, uid, holder(labels, map[string]string{providers.MarkUID: uid}).UID)
 	}
 	require.NotEqual(t, asLabel("Upper-Case"), asLabel("Upper-CasE"))
-	real := "0f8fad5b-d9cb-469f-a165-70867728950e"
-	require.Equal(t, real, asLabel(real), "a UID of the fleet is a label as it is")
-	labels := map[string]string{providers.MarkManaged: "true", providers.MarkUID: real}
-	require.Equal(t, real, holder(labels, nil).UID)
-	require.Equal(t, real, holder(labels, map[string]string{providers.MarkUID: "another"}).UID, "the label decides")
+	usual := "0f8fad5b-d9cb-469f-a165-70867728950e"
+	require.Equal(t, usual, asLabel(usual), "a UID of the fleet is a label as it is")
+	labels := map[string]string{providers.MarkManaged: "true", providers.MarkUID: usual}
+	require.Equal(t, usual, holder(labels, nil).UID)
+	require.Equal(t, usual, holder(labels, map[string]string{providers.MarkUID: "another"}).UID, "the label decides")
 	delete(labels, providers.MarkUID)
-	require.Empty(t, holder(labels, map[string]string{providers.MarkUID: real}).UID, "no label is no mark")
-	require.Equal(t, providers.Holder{}, holder(map[string]string{providers.MarkManaged: "yes", providers.MarkUID: real}, nil))
+	require.Empty(t, holder(labels, map[string]string{providers.MarkUID: usual}).UID, "no label is no mark")
+	require.Equal(t, providers.Holder{},
+		holder(map[string]string{providers.MarkManaged: "yes", providers.MarkUID: usual}, nil))
 }
 
 func TestCheckRequest(t *testing.T) {
@@ -218,16 +234,24 @@ func TestCheckRequest(t *testing.T) {
 		change func(*providers.CreateRequest)
 		fails  string
 	}{
-		"no UID":           {func(r *providers.CreateRequest) { r.UID = "" }, "uid"},
-		"a bad name":       {func(r *providers.CreateRequest) { r.Name = "A" }, `name: "A"`},
-		"port 0":           {func(r *providers.CreateRequest) { r.Port = 0 }, "spec.port: 0"},
-		"a port too high":  {func(r *providers.CreateRequest) { r.Port = 65536 }, "spec.port: 65536"},
-		"a mark":           {func(r *providers.CreateRequest) { r.Labels = map[string]string{providers.MarkUID: "x"} }, providers.MarkUID},
-		"a machine type":   {func(r *providers.CreateRequest) { r.Placement.MachineType = "a/b" }, `placement.machineType: "a/b"`},
-		"text, the limit":  {func(r *providers.CreateRequest) { r.CloudInit = []byte(text) }, ""},
-		"text, over":       {func(r *providers.CreateRequest) { r.CloudInit = []byte(text + "#") }, "cloudInit: 262145 bytes"},
+		"no UID":          {func(r *providers.CreateRequest) { r.UID = "" }, "uid"},
+		"a bad name":      {func(r *providers.CreateRequest) { r.Name = "A" }, `name: "A"`},
+		"port 0":          {func(r *providers.CreateRequest) { r.Port = 0 }, "spec.port: 0"},
+		"a port too high": {func(r *providers.CreateRequest) { r.Port = 65536 }, "spec.port: 65536"},
+		"a mark": {
+			func(r *providers.CreateRequest) { r.Labels = map[string]string{providers.MarkUID: "x"} }, providers.MarkUID,
+		},
+		"a machine type": {
+			func(r *providers.CreateRequest) { r.Placement.MachineType = "a/b" }, `placement.machineType: "a/b"`,
+		},
+		"text, the limit": {func(r *providers.CreateRequest) { r.CloudInit = []byte(text) }, ""},
+		"text, over": {
+			func(r *providers.CreateRequest) { r.CloudInit = []byte(text + "#") }, "cloudInit: 262145 bytes",
+		},
 		"bytes, the limit": {func(r *providers.CreateRequest) { r.CloudInit = []byte(binary) }, ""},
-		"bytes, over":      {func(r *providers.CreateRequest) { r.CloudInit = []byte(binary + "#") }, "more than the 196608"},
+		"bytes, over": {
+			func(r *providers.CreateRequest) { r.CloudInit = []byte(binary + "#") }, "more than the 196608",
+		},
 	} {
 		req := good()
 		c.change(&req)

@@ -51,7 +51,7 @@ func (s sight) find(w wanted, now time.Time) finding {
 		return dying
 	case s.inserting(now):
 		return pending
-	case mine && s.history.failed() != nil:
+	case mine && s.failed() != nil:
 		return failed
 	case mine:
 		return spent // a second request with this ID would be answered with the first
@@ -75,7 +75,7 @@ func (s sight) holder() providers.Holder { return holder(s.instance.GetLabels(),
 // stockout returns when the newest insert at the place, of whatever attempt, met a zone
 // without capacity; the zero time when it did not.
 func (s sight) stockout() time.Time {
-	if f := s.history.failed(); f != nil && isStockout(f) {
+	if f := s.failed(); f != nil && isStockout(f) {
 		return timestamp(s.insert.GetEndTime())
 	}
 	return time.Time{}
@@ -93,39 +93,27 @@ type step struct {
 // nothing is in any other one and nothing can still come: the zones before it have
 // failed for good.
 func choose(seen []sight, full map[string]bool, find func(sight) finding) step {
-	var instances []sight
+	by := map[finding][]sight{}
+	for _, s := range seen {
+		by[find(s)] = append(by[find(s)], s)
+	}
+	for _, what := range []finding{foreign, ours, dying, pending} {
+		if met := by[what]; len(met) > 0 {
+			return step{do: what, at: met[0], more: met[1:]}
+		}
+	}
+	return advance(seen, full, find)
+}
+
+// advance goes through the zones, where no instance is and none comes.
+func advance(seen []sight, full map[string]bool, find func(sight) finding) step {
 	last := step{do: failed}
 	for _, s := range seen {
-		switch find(s) {
-		case foreign:
-			return step{do: foreign, at: s}
-		case ours:
-			instances = append(instances, s)
-		case free, dying, pending, failed, spent:
-		}
-	}
-	if len(instances) > 0 {
-		return step{do: ours, at: instances[0], more: instances[1:]}
-	}
-	for _, s := range seen {
-		if what := find(s); what == dying || what == pending {
-			return step{do: what, at: s}
-		}
-	}
-	for _, s := range seen {
-		switch find(s) {
-		case spent:
-			return step{do: spent, at: s}
-		case failed:
+		switch what := find(s); {
+		case what == failed && isStockout(s.failed()):
 			last = step{do: failed, at: s}
-			if !isStockout(s.history.failed()) {
-				return last
-			}
-		case free:
-			if !full[s.at.zone] {
-				return step{do: free, at: s}
-			}
-		case ours, foreign, dying, pending:
+		case what == failed, what == spent, what == free && !full[s.at.zone]:
+			return step{do: what, at: s}
 		}
 	}
 	return last

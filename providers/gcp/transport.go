@@ -85,7 +85,7 @@ func newRounds(ctx context.Context, s settings, wire http.RoundTripper) (http.Ro
 		return nil, fmt.Errorf("endpoint: %w", err)
 	}
 	tokens := newTokens(s, wire)
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return roundTrip(func(r *http.Request) (*http.Response, error) { //nolint:contextcheck // it is the request's
 		r, err := tokens.authorize(r)
 		if err != nil {
 			return nil, err
