@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/gcp"
 	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/providers/registry"
 )
@@ -14,9 +15,14 @@ import (
 func Factories() []registry.Factory {
 	return []registry.Factory{
 		registry.NewFactory(local.Type, newLocal),
+		registry.NewFactory(gcp.Type, newGCP),
 	}
 }
 
 func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (providers.Provider, error) {
 	return local.New(ctx, env.Name, env.Installation, cfg)
+}
+
+func newGCP(ctx context.Context, env registry.Env, cfg gcp.Config) (*gcp.Provider, error) {
+	return gcp.New(ctx, env.Name, env.Installation, cfg)
 }
