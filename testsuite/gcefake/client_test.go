@@ -3,6 +3,7 @@ package gcefake_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ func start(t *testing.T, pace gcefake.Pace) *lab {
 	l.instances = client(t, l, compute.NewInstancesRESTClient)
 	l.ops = client(t, l, compute.NewZoneOperationsRESTClient)
 	l.disks = client(t, l, compute.NewDisksRESTClient)
+	// The client would repeat what is answered with 503, for minutes.
+	*l.instances.CallOptions = compute.InstancesCallOptions{}
 	return l
 }
 
@@ -133,8 +136,35 @@ func refused(t *testing.T, err error) string {
 // all are the names in an aggregated list, with the zones that were left out.
 func (l *lab) all(t *testing.T, req *computepb.AggregatedListInstancesRequest) (names, omitted []string, err error) {
 	t.Helper()
+	return l.allBy(t, l.instances, req)
+}
+
+// some is the same with partial success, which the client's request has no field for.
+func (l *lab) some(t *testing.T) (names, omitted []string, err error) {
+	t.Helper()
+	c, err := compute.NewInstancesRESTClient(t.Context(), option.WithEndpoint(l.URL),
+		option.WithHTTPClient(&http.Client{Transport: partial{}}))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	return l.allBy(t, c, &computepb.AggregatedListInstancesRequest{})
+}
+
+type partial struct{}
+
+func (partial) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	query := r.URL.Query()
+	query.Set("returnPartialSuccess", "true")
+	r.URL.RawQuery = query.Encode()
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (l *lab) allBy(t *testing.T, c *compute.InstancesClient, req *computepb.AggregatedListInstancesRequest) (
+	names, omitted []string, err error,
+) {
+	t.Helper()
 	req.Project = project
-	it := l.instances.AggregatedList(t.Context(), req)
+	it := c.AggregatedList(t.Context(), req)
 	for {
 		pair, err := it.Next()
 		if errors.Is(err, iterator.Done) {
