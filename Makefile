@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos chaos-fleet lint verify build generate \
+.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-gcp contract chaos chaos-fleet lint verify build generate \
 	replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
@@ -31,6 +31,9 @@ test: tool-temporal build ## unit, workflow, conformance, replay, layer and end-
 
 test-race: tool-temporal ## the packages that are called concurrently, under the race detector
 	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(RACY)
+
+test-integration-gcp: ## one instance in a real Google Cloud project: docs/runbooks/gcp-integration.md
+	go test -count=1 -tags=integration -timeout 30m -run '^TestRealProject$$' ./providers/gcp
 
 contract: ## the conformance suite over every provider and every mutant
 	@go run ./tools/contract

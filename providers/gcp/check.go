@@ -45,7 +45,7 @@ func (p *Provider) checkProject(ctx context.Context) providers.TargetStatus {
 	}
 	s := status(target, nil)
 	if project, err := p.api.project(ctx); err == nil { // it may be a right that nothing else needs
-		s.Details = headroom(project.GetQuotas(), "CPUS_ALL_REGIONS", "FIREWALLS", "IN_USE_ADDRESSES")
+		s.Details, s.Left = headroom(project.GetQuotas(), "CPUS_ALL_REGIONS", "FIREWALLS", "IN_USE_ADDRESSES")
 	}
 	return p.allowed(ctx, s)
 }
@@ -67,22 +67,25 @@ func (p *Provider) checkZone(ctx context.Context, zone string) providers.TargetS
 	if z.GetStatus() != "UP" {
 		s = providers.TargetStatus{Target: target, Reason: ReasonZoneDown, Message: "the zone is " + z.GetStatus()}
 	}
-	s.Details = headroom(region.GetQuotas(), "CPUS", "PREEMPTIBLE_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "DISKS_TOTAL_GB")
+	s.Details, s.Left = headroom(region.GetQuotas(),
+		"CPUS", "PREEMPTIBLE_CPUS", "INSTANCES", "IN_USE_ADDRESSES", "DISKS_TOTAL_GB")
 	if p.full.out(zone, p.now()) {
 		s.Details["stockout"] = "no capacity was left lately"
 	}
 	return s
 }
 
-// headroom is what is left of some quotas, such as {"CPUS": "18 of 24 left"}.
-func headroom(quotas []*computepb.Quota, metrics ...string) map[string]string {
-	left := map[string]string{}
+// headroom is what is left of some quotas, such as {"CPUS": "18 of 24 left"}, for people
+// and for metrics.
+func headroom(quotas []*computepb.Quota, metrics ...string) (told map[string]string, left map[string]float64) {
+	told, left = map[string]string{}, map[string]float64{}
 	for _, q := range quotas {
-		if slices.Contains(metrics, q.GetMetric()) {
-			left[q.GetMetric()] = fmt.Sprintf("%g of %g left", max(0, q.GetLimit()-q.GetUsage()), q.GetLimit())
+		if name := q.GetMetric(); slices.Contains(metrics, name) {
+			left[name] = max(0, q.GetLimit()-q.GetUsage())
+			told[name] = fmt.Sprintf("%g of %g left", left[name], q.GetLimit())
 		}
 	}
-	return left
+	return told, left
 }
 
 // allowed tells which of the rights that a create and the rest need are missing. Where it

@@ -83,6 +83,7 @@ func TestACheckHasTheProjectAndEachZone(t *testing.T) {
 		require.True(t, all[n].Ready, "%+v", all[n])
 	}
 	require.Equal(t, "6 of 8 left", all[1].Details["CPUS"], "an e2-small counts for two")
+	require.InDelta(t, 6, all[1].Left["CPUS"], 0)
 	for _, metric := range []string{"INSTANCES", "IN_USE_ADDRESSES"} {
 		require.Contains(t, all[1].Details[metric], " left", metric)
 	}
