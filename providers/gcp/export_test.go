@@ -45,3 +45,6 @@ const (
 	MaxUserData       = maxUserData
 	MaxBinaryUserData = maxBinaryUserData
 )
+
+// Needed are the permissions that a check asks for.
+func Needed(p providers.Provider) []string { return p.(*Provider).set.needed() }

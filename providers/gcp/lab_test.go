@@ -7,12 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,15 +158,16 @@ func (l *lab) machine(id string) gcefake.Instance { return l.cloud.Instance(at(i
 // gate stands before the server: it looks at credentials, and can be shut.
 type gate struct {
 	*httptest.Server
-	mu   sync.Mutex
-	keys map[string]bool // key IDs that are taken
-	shut http.HandlerFunc
+	mu    sync.Mutex
+	keys  map[string]bool // key IDs that are taken
+	shut  http.HandlerFunc
+	conns atomic.Int64
 }
 
 func newGate(t *testing.T, behind http.Handler) *gate {
 	t.Helper()
 	g := &gate{keys: map[string]bool{"first": true}}
-	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		shut, known := g.shut, g.keys[keyID(r)]
 		g.mu.Unlock()
@@ -177,12 +180,25 @@ func newGate(t *testing.T, behind http.Handler) *gate {
 			behind.ServeHTTP(w, r)
 		}
 	}))
+	g.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			g.conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			g.conns.Add(-1)
+		case http.StateActive, http.StateIdle:
+		}
+	}
+	g.Start()
 	t.Cleanup(func() {
 		g.CloseClientConnections()
 		g.Close()
 	})
 	return g
 }
+
+// open is how many connections there are.
+func (g *gate) open() int64 { return g.conns.Load() }
 
 // with lets every request be answered in that way.
 func (g *gate) with(answer http.HandlerFunc) (open func()) {
