@@ -64,6 +64,7 @@ func (s *Server) remove(i *instance) {
 		return
 	}
 	delete(s.world.instances, i.key)
+	s.write(i, false)
 	for _, attached := range i.msg.GetDisks() {
 		k := key{i.project, i.scope, base(attached.GetSource())}
 		d, ok := s.world.disks[k]

@@ -89,8 +89,15 @@ func (i Instance) Silence(on bool) {
 	})
 }
 
-// Vanish takes the machine and its disks away, with no operation that says so.
-func (i Instance) Vanish() { i.do(i.s.remove) }
+// Vanish takes the machine and its disks away, with no operation that says so. One that
+// has gone meanwhile is what was wanted.
+func (i Instance) Vanish() {
+	i.s.enter()
+	defer i.s.mu.Unlock()
+	if in, ok := i.s.world.instances[i.k]; ok {
+		i.s.remove(in)
+	}
+}
 
 // Hide keeps the machine from get and from lists for so long: a false 404.
 func (i Instance) Hide(d time.Duration) {
@@ -121,6 +128,7 @@ func (s *Server) Plant(at Place, msg *computepb.Instance) Instance {
 	}
 	d.msg.Users = []string{i.link("instances")}
 	s.world.disks[d.key], s.world.instances[i.key] = d, i
+	s.write(i, true)
 	i.seen, i.listed = s.now, s.now
 	i.status(Running)
 	s.address(i)

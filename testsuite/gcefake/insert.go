@@ -57,6 +57,7 @@ func (c *call) accept(msg *computepb.Instance, disks []*disk) *operation {
 		c.world.disks[d.key] = d
 	}
 	c.world.instances[i.key] = i
+	c.write(i, true)
 	i.insert = c.begin(task{
 		kind: "insert", on: i.key, in: "instances", id: i.msg.Id, failed: failed,
 		ended: func(failed bool) {

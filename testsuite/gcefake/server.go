@@ -26,6 +26,7 @@ type Server struct {
 	serial     uint64
 	troubles
 	journal []Call
+	past    []Happening
 }
 
 // world is what the projects have.

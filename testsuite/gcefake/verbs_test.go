@@ -147,4 +147,9 @@ func TestHandsOnAnInstance(t *testing.T) {
 	l.Instance(at(vm)).Vanish()
 	require.Equal(t, "notFound", l.state(t, vm))
 	require.Panics(t, func() { l.Instance(at(vm)).PowerOff() })
+	past := l.History()
+	require.Len(t, past, 2)
+	require.True(t, past[0].Came)
+	require.False(t, past[1].Came)
+	require.Equal(t, map[string]string{"team": "egress"}, past[1].Labels)
 }
