@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-gcp contract chaos chaos-fleet lint verify build generate \
+.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-gcp contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
@@ -45,6 +45,10 @@ chaos: tool-temporal ## 200 proxies while workers are killed, Temporal goes away
 chaos-fleet: tool-temporal ## an hour in two minutes: what looks after the fleet, while instances, targets and owners go
 	@go build -o bin/chaosfleet ./testsuite/chaosfleet
 	@bin/chaosfleet
+
+chaos-gcp: tool-temporal ## 200 proxies on a Compute Engine that fails late, is full, slow and forgetful: two minutes
+	@go build -o bin/chaosgcp ./testsuite/chaosgcp
+	@bin/chaosgcp
 
 test-tools: ## the prober against squid and tinyproxy as Debian ships them; needs the packages
 	@for tool in squid tinyproxy; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || \

@@ -66,7 +66,8 @@ func TestRealProject(t *testing.T) {
 	uid := run + "-" + strings.ToLower(rand.Text())
 	req := providers.CreateRequest{
 		Name: providers.NameFromUID(uid), UID: uid, Attempt: 1, Installation: run, Owner: "default/real",
-		SpecMark: "{}", Port: 3128, Placement: providers.Placement{Zone: cfg.Zones[0]}, CloudInit: userData(cfg.SourceRanges[0]),
+		SpecMark: "{}", Port: 3128, Placement: providers.Placement{Zone: cfg.Zones[0]},
+		CloudInit: userData(cfg.SourceRanges[0]),
 	}
 	id, err := p.Create(t.Context(), req)
 	defer func() { remove(t, p, id) }()

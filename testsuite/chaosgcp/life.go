@@ -24,7 +24,7 @@ const (
 	namespace = "default"
 	proxies   = 200
 	replaced  = 60 // proxies that are replaced during the storm, from the first one on
-	vanishing = 20 // instances that go by themselves, of the proxies after those
+	preempted = 20 // instances that are taken back
 	together  = 20 // requests at a time
 	seed      = 7
 
@@ -142,7 +142,7 @@ func (w *world) weather(ctx context.Context, over time.Time) error {
 	}
 	restore()
 	defer w.cloud.Zone(region + "-b").Stockout(gcefake.SoldOutAtOnce)()
-	w.vanish()
+	w.preempt()
 	return wait(ctx, max(soldOut, time.Until(over)))
 }
 

@@ -67,13 +67,13 @@ func (w *world) gone(ctx context.Context) (missing []string) {
 	return missing
 }
 
-// vanish takes some instances away, as a person does with a console.
-func (w *world) vanish() {
+// preempt takes some instances back, as happens to spot machines.
+func (w *world) preempt() {
 	all := w.cloud.Instances()
 	slices.Reverse(all)
-	for _, i := range all[:min(vanishing, len(all))] {
+	for _, i := range all[:min(preempted, len(all))] {
 		if i.GetStatus() == gcefake.Running {
-			w.cloud.Instance(gcefake.Place{Zone: zoneOf(i.GetZone()), Name: i.GetName()}).Vanish()
+			w.cloud.Instance(gcefake.Place{Zone: zoneOf(i.GetZone()), Name: i.GetName()}).Preempt()
 		}
 	}
 }

@@ -53,7 +53,8 @@ type trouble struct {
 }
 
 func newTrouble(seed uint64) *trouble {
-	return &trouble{met: map[string]int{}, random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // it has to be the same again
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it has to be the same again
+	return &trouble{met: map[string]int{}, random: random}
 }
 
 // strike meets that part of the calls; the count is of those.

@@ -89,6 +89,9 @@ type Failure struct {
 // names keep the captured ones. It panics where there is none.
 func Failed(name, project, zone, instance string) Failure {
 	c := captured(name)
+	if c.Operation == nil {
+		panic(fmt.Sprintf("%q is an answer, not a failed operation: take Captured", name))
+	}
 	var op computepb.Operation
 	if err := protojson.Unmarshal([]byte(about(string(c.Operation), project, zone, instance)), &op); err != nil {
 		panic(fmt.Sprintf("captured operation %q: %v", name, err))

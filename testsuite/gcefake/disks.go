@@ -28,7 +28,8 @@ func (c *call) newDisks(msg *computepb.Instance) ([]*disk, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.msg.Labels, d.msg.Description = attached.GetInitializeParams().GetLabels(), attached.GetInitializeParams().Description
+		params := attached.GetInitializeParams()
+		d.msg.Labels, d.msg.Description = params.GetLabels(), params.Description
 		attached.InitializeParams = nil // input only
 		attached.Kind = proto.String("compute#attachedDisk")
 		attached.Source, attached.DiskSizeGb = d.msg.SelfLink, d.msg.SizeGb

@@ -63,7 +63,7 @@ func (i Instance) Boot() { i.do(i.s.boot) }
 // instanceTerminationAction says so, by an operation of the system.
 // https://cloud.google.com/compute/docs/instances/spot#preemption
 func (i Instance) Preempt() {
-	i.do(func(in *instance) {
+	i.try(func(in *instance) {
 		c := &call{Server: i.s, method: "system.preempt", project: in.project, scope: in.scope, name: in.name, now: i.s.now}
 		op := c.begin(task{
 			kind: "compute.instances.preempted", on: in.key, in: "instances", id: in.msg.Id, took: i.s.pace.Stopping,
@@ -91,11 +91,14 @@ func (i Instance) Silence(on bool) {
 
 // Vanish takes the machine and its disks away, with no operation that says so. One that
 // has gone meanwhile is what was wanted.
-func (i Instance) Vanish() {
+func (i Instance) Vanish() { i.try(i.s.remove) }
+
+// try does something to the machine, if it is still there.
+func (i Instance) try(what func(*instance)) {
 	i.s.enter()
 	defer i.s.mu.Unlock()
 	if in, ok := i.s.world.instances[i.k]; ok {
-		i.s.remove(in)
+		what(in)
 	}
 }
 
