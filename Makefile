@@ -13,7 +13,8 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm contract chaos chaos-fleet lint verify build generate \
+.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
+	contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
 
@@ -32,6 +33,9 @@ test: tool-temporal build ## unit, workflow, conformance, replay, layer and end-
 test-race: tool-temporal ## the packages that are called concurrently, under the race detector
 	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(RACY)
 
+test-integration-gcp: ## one instance in a real Google Cloud project: docs/runbooks/gcp-integration.md
+	go test -count=1 -tags=integration -timeout 30m -run '^TestRealProject$$' ./providers/gcp
+
 contract: ## the conformance suite over every provider and every mutant
 	@go run ./tools/contract
 
@@ -42,6 +46,10 @@ chaos: tool-temporal ## 200 proxies while workers are killed, Temporal goes away
 chaos-fleet: tool-temporal ## an hour in two minutes: what looks after the fleet, while instances, targets and owners go
 	@go build -o bin/chaosfleet ./testsuite/chaosfleet
 	@bin/chaosfleet
+
+chaos-gcp: tool-temporal ## 200 proxies on a Compute Engine that fails late, is full, slow and forgetful: two minutes
+	@go build -o bin/chaosgcp ./testsuite/chaosgcp
+	@bin/chaosgcp
 
 test-tools: ## squid, tinyproxy and xorriso as Debian ships them against what we make of them; needs the packages
 	@for tool in squid tinyproxy xorriso; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || { echo "$$tool is not \

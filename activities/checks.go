@@ -135,7 +135,7 @@ func notReady(target, reason, message string) []providers.TargetStatus {
 type CheckMetrics struct {
 	mu       sync.Mutex
 	shown    map[string]bool
-	up       *prometheus.GaugeVec
+	up, left *prometheus.GaugeVec
 	took, at *prometheus.GaugeVec
 }
 
@@ -147,11 +147,13 @@ func NewCheckMetrics(r prometheus.Registerer) *CheckMetrics {
 	m := &CheckMetrics{
 		shown: map[string]bool{},
 		up:    gauge("target_up", "1 while a target of a provider could be used at its last check.", "provider", "target"),
-		took:  gauge("check_duration_seconds", "How long the last check of a provider took.", "provider"),
+		left: gauge("target_left", "How much is left of a quota of a target, as its provider told at the last check.",
+			"provider", "target", "resource"),
+		took: gauge("check_duration_seconds", "How long the last check of a provider took.", "provider"),
 		at: gauge("check_timestamp_seconds",
 			"When this worker last checked a provider, in seconds since 1970.", "provider"),
 	}
-	r.MustRegister(m.up, m.took, m.at)
+	r.MustRegister(m.up, m.left, m.took, m.at)
 	return m
 }
 
@@ -179,6 +181,7 @@ func (m *CheckMetrics) observe(round []ProviderHealth, all bool) {
 func (m *CheckMetrics) forget(provider string) {
 	of := prometheus.Labels{"provider": provider}
 	m.up.DeletePartialMatch(of)
+	m.left.DeletePartialMatch(of)
 	m.took.DeletePartialMatch(of)
 	m.at.DeletePartialMatch(of)
 	delete(m.shown, provider)
@@ -187,12 +190,16 @@ func (m *CheckMetrics) forget(provider string) {
 func (m *CheckMetrics) show(h ProviderHealth) {
 	m.shown[h.Provider] = true
 	m.up.DeletePartialMatch(prometheus.Labels{"provider": h.Provider})
+	m.left.DeletePartialMatch(prometheus.Labels{"provider": h.Provider})
 	for _, target := range h.Targets {
 		up := 0.0
 		if target.Ready {
 			up = 1
 		}
 		m.up.WithLabelValues(h.Provider, target.Target).Set(up)
+		for resource, left := range target.Left {
+			m.left.WithLabelValues(h.Provider, target.Target, resource).Set(left)
+		}
 	}
 	m.took.WithLabelValues(h.Provider).Set(h.Took.Seconds())
 	m.at.WithLabelValues(h.Provider).Set(float64(time.Now().Unix()))

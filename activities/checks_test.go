@@ -89,6 +89,35 @@ func TestProvidersAreCheckedAtOnceAndUnderOneTimeout(t *testing.T) {
 	require.Equal(t, len(lines), n)
 }
 
+func TestWhatIsLeftIsAMetricUntilItIsToldNoMore(t *testing.T) {
+	t.Parallel()
+	left := map[string]float64{"CPUS": 6, "INSTANCES": 0}
+	p := checker{fake.New("f"), func(context.Context) []providers.TargetStatus {
+		return []providers.TargetStatus{{Target: "z", Ready: true, Reason: providers.ReasonReachable, Left: left}}
+	}}
+	registry := prometheus.NewRegistry()
+	hands := &activities.Checks{
+		Lookup:  func(string) (providers.Provider, func(), bool) { return p, func() {}, true },
+		Names:   func() []string { return []string{"f"} },
+		Metrics: activities.NewCheckMetrics(registry), Within: time.Second,
+	}
+	var s sdktest.WorkflowTestSuite
+	env := s.NewTestActivityEnvironment()
+	env.RegisterActivity(hands)
+	for _, want := range []string{
+		`egressfleet_provider_target_left{provider="f",resource="CPUS",target="z"} 6` + "\n" +
+			`egressfleet_provider_target_left{provider="f",resource="INSTANCES",target="z"} 0` + "\n",
+		`egressfleet_provider_target_left{provider="f",resource="CPUS",target="z"} 5` + "\n",
+	} {
+		_, err := env.ExecuteActivity(hands.CheckProviders, []string(nil))
+		require.NoError(t, err)
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(
+			"# HELP egressfleet_provider_target_left How much is left of a quota of a target, as its provider told at the "+
+				"last check.\n# TYPE egressfleet_provider_target_left gauge\n"+want), "egressfleet_provider_target_left"))
+		left = map[string]float64{"CPUS": 5}
+	}
+}
+
 func TestAnAnswerOfThousandsOfTargetsIsBounded(t *testing.T) {
 	t.Parallel()
 	inner := fake.New("f")

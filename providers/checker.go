@@ -17,6 +17,8 @@ type TargetStatus struct {
 	Reason  string            `json:"reason"` // one of the Reason constants, or a documented one
 	Message string            `json:"message,omitempty"`
 	Details map[string]string `json:"details,omitempty"` // facts for triage: versions, capacity
+	// Left is how much is left of what there is a quota of, by its name: for metrics.
+	Left map[string]float64 `json:"-"`
 }
 
 // The reasons that all providers share.

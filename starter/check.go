@@ -51,7 +51,9 @@ func checkTable(r providercheck.Result, now time.Time) string {
 	for _, h := range r.Providers {
 		check := v1.ProviderCheck{Supported: h.Supported, CheckedAt: r.At, Unlisted: h.Unlisted}
 		for _, t := range h.Targets {
-			check.Targets = append(check.Targets, v1.ProviderTarget(t))
+			check.Targets = append(check.Targets, v1.ProviderTarget{
+				Target: t.Target, Ready: t.Ready, Reason: t.Reason, Message: t.Message, Details: t.Details,
+			})
 		}
 		rows = append(rows, targetRows(h.Provider, check, now)...)
 	}

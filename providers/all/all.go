@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/gcp"
 	"github.com/egressfleet/egressfleet/providers/kvm"
 	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/providers/registry"
@@ -16,6 +17,7 @@ func Factories() []registry.Factory {
 	return []registry.Factory{
 		registry.NewFactory(local.Type, newLocal),
 		registry.NewFactory(kvm.Type, newKVM),
+		registry.NewFactory(gcp.Type, newGCP),
 	}
 }
 
@@ -25,4 +27,8 @@ func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (provider
 
 func newKVM(ctx context.Context, env registry.Env, cfg kvm.Config) (*kvm.Provider, error) {
 	return kvm.New(ctx, env.Name, env.Installation, cfg)
+}
+
+func newGCP(ctx context.Context, env registry.Env, cfg gcp.Config) (*gcp.Provider, error) {
+	return gcp.New(ctx, env.Name, env.Installation, cfg)
 }

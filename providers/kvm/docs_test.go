@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,24 @@ func TestTheSampleNamesWhatTheSampleConfigures(t *testing.T) {
 	o, err := p.accept(req)
 	require.NoError(t, err)
 	require.NotEmpty(t, o.hosts)
+}
+
+// The sample's user-data installs a proxy and the agent, on the sample's port, and not for
+// everybody.
+func TestTheSampleInstallsAProxyOnItsImage(t *testing.T) {
+	t.Parallel()
+	var proxy v1.Proxy
+	sample(t, "proxy.yaml", &proxy)
+	text, isCloudConfig := strings.CutPrefix(proxy.Spec.CloudInit.Inline, "#cloud-config\n")
+	require.True(t, isCloudConfig, "cloud-init knows it by its first line")
+	var cloudInit struct {
+		Packages []string
+		RunCmd   [][]string `json:"runcmd"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &cloudInit))
+	require.ElementsMatch(t, []string{"tinyproxy", "qemu-guest-agent"}, cloudInit.Packages)
+	require.Contains(t, cloudInit.RunCmd[0], "s/^Port .*/Port "+strconv.Itoa(proxy.Spec.Port)+"/")
+	require.Contains(t, strings.Join(cloudInit.RunCmd[1], " "), "Allow 192.168.122.0/24")
 }
 
 func TestTheGuideTellsTheOrderOfSources(t *testing.T) {

@@ -275,7 +275,9 @@ func (c *Client) LastChecks(ctx context.Context) (time.Time, map[string]v1.Provi
 	for _, h := range round.Providers {
 		check := v1.ProviderCheck{Supported: h.Supported, CheckedAt: round.At, Unlisted: h.Unlisted}
 		for _, t := range h.Targets {
-			check.Targets = append(check.Targets, v1.ProviderTarget(t))
+			check.Targets = append(check.Targets, v1.ProviderTarget{
+				Target: t.Target, Ready: t.Ready, Reason: t.Reason, Message: t.Message, Details: t.Details,
+			})
 		}
 		found[h.Provider] = check
 	}

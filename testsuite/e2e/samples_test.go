@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers/all"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/gcefake"
 	"github.com/egressfleet/egressfleet/testsuite/guides"
 )
 
@@ -20,6 +22,16 @@ var inLabs = map[string]string{"kvm": "make test-integration-kvm"}
 // places in it that only this machine has. Every type has one.
 var backends = map[string]func(w *world, sample string) string{
 	"local": func(_ *world, sample string) string { return sample },
+	"gcp":   fakeCompute,
+}
+
+// fakeCompute starts a Compute Engine and points the sample to it.
+func fakeCompute(w *world, sample string) string {
+	const line = "      # endpoint: "
+	require.Contains(w.t, sample, line)
+	cloud := gcefake.Start(w.t, gcefake.Options{Pace: gcefake.Pace{Pending: tick, Running: tick, Staging: tick}})
+	return strings.Replace(sample, line,
+		"      endpoint: "+cloud.URL+"\n      insecureNoAuthentication: true\n"+line, 1)
 }
 
 func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {

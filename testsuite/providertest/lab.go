@@ -34,6 +34,8 @@ type Lab struct {
 	Delivered func(t *testing.T, p providers.Provider, id string) []byte
 	// MaxCloudInit is how many bytes of user-data the backend takes; 0: there is no limit.
 	MaxCloudInit int
+	// MaxBinaryCloudInit is how many of what is no text, where that is less.
+	MaxBinaryCloudInit int
 	// Backend lets see be called with the context of every later call of the backend of
 	// p, at least once by Create.
 	Backend func(t *testing.T, p providers.Provider, see func(context.Context))

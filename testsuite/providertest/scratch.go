@@ -80,6 +80,9 @@ func cloudInitArrivesWhole(s *scene) {
 	if limit := s.suite.Lab.MaxCloudInit; limit > 0 {
 		size = min(size, limit)
 	}
+	if limit := s.suite.Lab.MaxBinaryCloudInit; limit > 0 {
+		size = min(size, limit)
+	}
 	large := make([]byte, size)
 	_, err := rand.Read(large)
 	require.NoError(s, err)

@@ -10,7 +10,7 @@ import (
 // there: then every entry that waited for it has to name its test.
 func parts() []string {
 	return []string{
-		"provider kvm", "provider gcp", "provider kubernetes",
+		"provider kubernetes",
 		"front door", "operations", "bench",
 	}
 }
