@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/providers/kubernetes"
 	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/providers/registry"
 )
@@ -14,7 +15,12 @@ import (
 func Factories() []registry.Factory {
 	return []registry.Factory{
 		registry.NewFactory(local.Type, newLocal),
+		registry.NewFactory(kubernetes.Type, newKubernetes),
 	}
+}
+
+func newKubernetes(ctx context.Context, env registry.Env, cfg kubernetes.Config) (*kubernetes.Provider, error) {
+	return kubernetes.New(ctx, env.Name, env.Installation, cfg)
 }
 
 func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (providers.Provider, error) {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,12 +12,23 @@ import (
 	"github.com/egressfleet/egressfleet/providers/all"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/guides"
+	"github.com/egressfleet/egressfleet/testsuite/kubeapi"
 )
 
 // backends start what the sample of a type speaks to, and return the sample with the
 // places in it that only this machine has. Every type has one.
 var backends = map[string]func(w *world, sample string) string{
-	"local": func(_ *world, sample string) string { return sample },
+	"kubernetes": apiServer,
+	"local":      func(_ *world, sample string) string { return sample },
+}
+
+// apiServer starts one that grants the shipped Role, and gives the sample its kubeconfig.
+func apiServer(w *world, sample string) string {
+	const block = "    kubernetes:\n"
+	require.Contains(w.t, sample, block)
+	path := filepath.Join(w.dir, "kubeconfig")
+	kubeapi.New(w.t, kubeapi.Rules(w.t, "../../deploy/kubernetes/rbac.yaml", "e2e")).WriteKubeconfig(w.t, path, kubeapi.Token)
+	return strings.Replace(sample, block, block+"      kubeconfig: "+path+"\n", 1)
 }
 
 func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {

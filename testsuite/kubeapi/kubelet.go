@@ -1,4 +1,4 @@
-package kubernetes_test
+package kubeapi
 
 import (
 	"encoding/json"
@@ -16,36 +16,37 @@ import (
 // What a scheduler and a kubelet would do. Time is counted in looks, so that a busy
 // machine changes nothing.
 
-func podsIn(namespace, name string) action {
-	return action{resource: "pods", namespace: namespace, name: name}
+// PodIn names a Pod.
+func PodIn(namespace, name string) Action {
+	return Action{Resource: "pods", Namespace: namespace, Name: name}
 }
 
 // look moves a Pod on and returns it; nil once it is gone.
-func (s *apiServer) look(pod *corev1.Pod) *corev1.Pod {
-	key, at := pod.Namespace+"/"+pod.Name, podsIn(pod.Namespace, pod.Name)
+func (s *Server) look(pod *corev1.Pod) *corev1.Pod {
+	key, at := pod.Namespace+"/"+pod.Name, PodIn(pod.Namespace, pod.Name)
 	s.reads[key]++
 	switch {
 	case pod.DeletionTimestamp != nil && !held(pod) && s.reads[key] >= looksToEnd:
 		delete(s.reads, key)
-		if err := s.objects.Delete(at.gvr(), at.namespace, at.name); err != nil {
+		if err := s.objects.Delete(at.gvr(), at.Namespace, at.Name); err != nil {
 			panic(err)
 		}
 		return nil
 	case pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodPending && s.reads[key] >= looksToStart:
 		s.start(pod)
-		if err := s.objects.Update(at.gvr(), pod, at.namespace); err != nil {
+		if err := s.objects.Update(at.gvr(), pod, at.Namespace); err != nil {
 			panic(err)
 		}
 	}
 	return pod
 }
 
-// lostNode is a node whose kubelet does not answer.
-const lostNode = "lost"
+// LostNode is a node whose kubelet does not answer.
+const LostNode = "lost"
 
-func held(pod *corev1.Pod) bool { return len(pod.Finalizers) > 0 || pod.Spec.NodeName == lostNode }
+func held(pod *corev1.Pod) bool { return len(pod.Finalizers) > 0 || pod.Spec.NodeName == LostNode }
 
-func (s *apiServer) start(pod *corev1.Pod) {
+func (s *Server) start(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodRunning
 	pod.Spec.NodeName = orNode(pod.Spec.NodeName)
 	if s.faults.silent {
@@ -65,63 +66,71 @@ func orNode(name string) string {
 	return name
 }
 
-func (s *apiServer) readPod(a action) (any, error) {
-	obj, err := s.objects.Get(a.gvr(), a.namespace, a.name)
+func (s *Server) readPod(a Action) (any, error) {
+	obj, err := s.objects.Get(a.gvr(), a.Namespace, a.Name)
 	if err != nil {
 		return nil, err
 	}
-	if pod := s.look(obj.(*corev1.Pod)); pod != nil {
-		return pod, nil
+	if pod, is := obj.(*corev1.Pod); is {
+		if pod = s.look(pod); pod != nil {
+			return pod, nil
+		}
 	}
-	return nil, apierrors.NewNotFound(a.gvr().GroupResource(), a.name)
+	return nil, apierrors.NewNotFound(a.gvr().GroupResource(), a.Name)
 }
 
-func (s *apiServer) deletePod(r *http.Request, a action) (any, error) {
+func (s *Server) deletePod(r *http.Request, a Action) (any, error) {
 	var options metav1.DeleteOptions
 	if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	obj, err := s.objects.Get(a.gvr(), a.namespace, a.name)
+	obj, err := s.objects.Get(a.gvr(), a.Namespace, a.Name)
 	if err != nil {
 		return nil, err
 	}
-	pod := obj.(*corev1.Pod)
+	pod, is := obj.(*corev1.Pod)
+	if !is {
+		return nil, apierrors.NewInternalError(errNoPods)
+	}
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != pod.UID {
-		return nil, apierrors.NewConflict(a.gvr().GroupResource(), a.name,
+		return nil, apierrors.NewConflict(a.gvr().GroupResource(), a.Name,
 			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, pod.UID))
 	}
 	if g := options.GracePeriodSeconds; g != nil && *g == 0 && len(pod.Finalizers) == 0 {
-		return pod, s.objects.Delete(a.gvr(), a.namespace, a.name)
+		return pod, s.objects.Delete(a.gvr(), a.Namespace, a.Name)
 	}
 	if pod.DeletionTimestamp == nil {
-		s.reads[a.namespace+"/"+a.name] = 0
+		s.reads[a.Namespace+"/"+a.Name] = 0
 		grace := int64(10)
 		pod.DeletionGracePeriodSeconds = &grace
 		pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace) * time.Second)}
-		err = s.objects.Update(a.gvr(), pod, a.namespace)
+		err = s.objects.Update(a.gvr(), pod, a.Namespace)
 	}
 	return pod, err
 }
 
-// change does something to a Pod behind the provider's back.
-func (s *apiServer) change(t *testing.T, namespace, name string, do func(*corev1.Pod)) {
+// Change does something to a Pod behind the provider's back.
+func (s *Server) Change(t testing.TB, namespace, name string, do func(*corev1.Pod)) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := podsIn(namespace, name)
+	at := PodIn(namespace, name)
 	obj, err := s.objects.Get(at.gvr(), namespace, name)
 	require.NoError(t, err)
-	pod := obj.(*corev1.Pod)
+	pod, is := obj.(*corev1.Pod)
+	require.True(t, is)
 	do(pod)
 	require.NoError(t, s.objects.Update(at.gvr(), pod, namespace))
 }
 
-// pods returns all Pods, without moving them on.
-func (s *apiServer) pods(t *testing.T) []corev1.Pod {
+// Pods returns all Pods, without moving them on.
+func (s *Server) Pods(t testing.TB) []corev1.Pod {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list, err := s.objects.List(podsIn("", "").gvr(), corev1.SchemeGroupVersion.WithKind("Pod"), "")
+	list, err := s.objects.List(PodIn("", "").gvr(), corev1.SchemeGroupVersion.WithKind("Pod"), "")
 	require.NoError(t, err)
-	return list.(*corev1.PodList).Items
+	pods, is := list.(*corev1.PodList)
+	require.True(t, is)
+	return pods.Items
 }

@@ -1,4 +1,8 @@
-package kubernetes_test
+// Package kubeapi is a small API server of Kubernetes for tests, with a scheduler and a
+// kubelet that take some looks instead of seconds. It is client-go's object tracker
+// behind HTTPS, with what that lacks: authentication, rights, selectors, pages, a Pod
+// that takes a while to start and to end. Start reading at New; faults.go breaks it.
+package kubeapi
 
 import (
 	"encoding/json"
@@ -29,32 +33,32 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// apiServer answers as an API server does, over HTTPS, with what client-go's fake keeps
+// Server answers as an API server does, over HTTPS, with what client-go's fake keeps
 // objects in. What that lacks is here: authentication and rights, UIDs, selectors, pages,
 // a Pod that takes a while to start and to end, and a quota.
-type apiServer struct {
+type Server struct {
 	*httptest.Server
-	rules []rule // what the token may do; deploy/kubernetes has them
+	rules []Rule // what the token may do; deploy/kubernetes has them
 
 	mu      sync.Mutex
 	objects clienttesting.ObjectTracker
 	version int
 	token   string
 	reads   map[string]int // of each Pod, since it was made or deleted
-	used    map[string]bool
+	used    []string       // what a rule has allowed, each once
 	calls   []string
 	faults  faults
 }
 
 // faults are what a test has broken.
 type faults struct {
-	intercept func(w http.ResponseWriter, r *http.Request, a action) bool // true: it has answered
-	silent    bool                                                        // no Pod gets an address
-	pageSize  int64                                                       // at most; 0: as asked
+	intercept Fault
+	silent    bool  // no Pod gets an address
+	pageSize  int64 // at most; 0: as asked
 }
 
-// action is what a request does.
-type action struct{ verb, group, resource, namespace, name string }
+// Action is what a request does.
+type Action struct{ Verb, Group, Resource, Namespace, Name string }
 
 // The looks that a Pod takes to start, and to be gone.
 const (
@@ -62,11 +66,12 @@ const (
 	looksToEnd   = 3
 )
 
-func newAPIServer(t *testing.T) *apiServer {
+// New starts a server that grants the rules, and stops it at the end of the test.
+func New(t testing.TB, rules []Rule) *Server {
 	t.Helper()
-	s := &apiServer{
+	s := &Server{
 		objects: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
-		reads:   map[string]int{}, used: map[string]bool{}, token: "first-token", rules: providerRules(t),
+		reads:   map[string]int{}, token: Token, rules: rules,
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.EnableHTTP2 = true
@@ -75,15 +80,15 @@ func newAPIServer(t *testing.T) *apiServer {
 	return s
 }
 
-// authority is the certificate that a client trusts, as PEM.
-func (s *apiServer) authority() []byte {
+// Authority is the certificate that a client trusts, as PEM.
+func (s *Server) Authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a := actionOf(r)
 	s.mu.Lock()
-	s.calls = append(s.calls, a.verb+" "+a.resource)
+	s.calls = append(s.calls, a.Verb+" "+a.Resource)
 	token, intercept := s.token, s.faults.intercept
 	s.mu.Unlock()
 	if r.Header.Get("Authorization") != "Bearer "+token {
@@ -94,9 +99,9 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.allowed(a) {
-		fail(w, apierrors.NewForbidden(schema.GroupResource{Group: a.group, Resource: a.resource}, a.name,
+		fail(w, apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name,
 			fmt.Errorf("User %q cannot %s resource %q in API group %q in the namespace %q",
-				"system:serviceaccount:egressfleet:worker", a.verb, a.resource, a.group, a.namespace)))
+				"system:serviceaccount:egressfleet:worker", a.Verb, a.Resource, a.Group, a.Namespace)))
 		return
 	}
 	answer, err := s.answer(r, a)
@@ -108,37 +113,37 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // actionOf reads a path such as /api/v1/namespaces/egress/pods/name.
-func actionOf(r *http.Request) (a action) {
+func actionOf(r *http.Request) (a Action) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if parts[0] == "version" {
-		return action{verb: "get", resource: "version"}
+		return Action{Verb: "get", Resource: "version"}
 	}
 	rest := parts[2:]
 	if parts[0] == "apis" {
-		a.group, rest = parts[1], parts[3:]
+		a.Group, rest = parts[1], parts[3:]
 	}
 	if rest[0] == "namespaces" && len(rest) > 2 {
-		a.namespace, rest = rest[1], rest[2:]
+		a.Namespace, rest = rest[1], rest[2:]
 	}
-	a.resource = rest[0]
+	a.Resource = rest[0]
 	if len(rest) > 1 {
-		a.name = rest[1]
+		a.Name = rest[1]
 	}
-	a.verb = map[string]string{"POST": "create", "PUT": "update", "DELETE": "delete", "GET": "get"}[r.Method]
-	if a.verb == "get" && a.name == "" {
-		a.verb = "list"
+	a.Verb = map[string]string{"POST": "create", "PUT": "update", "DELETE": "delete", "GET": "get"}[r.Method]
+	if a.Verb == "get" && a.Name == "" {
+		a.Verb = "list"
 	}
 	return a
 }
 
-func (a action) gvr() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: a.group, Version: "v1", Resource: a.resource}
+func (a Action) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: a.Group, Version: "v1", Resource: a.Resource}
 }
 
-func (s *apiServer) answer(r *http.Request, a action) (any, error) {
+func (s *Server) answer(r *http.Request, a Action) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch a.verb + " " + a.resource {
+	switch a.Verb + " " + a.Resource {
 	case "get version":
 		return map[string]string{"gitVersion": "v1.36.3", "major": "1", "minor": "36"}, nil
 	case "create selfsubjectaccessreviews":
@@ -150,9 +155,9 @@ func (s *apiServer) answer(r *http.Request, a action) (any, error) {
 	case "delete pods":
 		return s.deletePod(r, a)
 	}
-	switch a.verb {
+	switch a.Verb {
 	case "get":
-		return s.objects.Get(a.gvr(), a.namespace, a.name)
+		return s.objects.Get(a.gvr(), a.Namespace, a.Name)
 	case "create":
 		return s.create(r, a)
 	case "update":
@@ -160,32 +165,35 @@ func (s *apiServer) answer(r *http.Request, a action) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return obj, s.objects.Update(a.gvr(), obj, a.namespace)
+		return obj, s.objects.Update(a.gvr(), obj, a.Namespace)
 	default:
-		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: a.resource}, a.verb)
+		return nil, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: a.Resource}, a.Verb)
 	}
 }
 
-func (s *apiServer) review(r *http.Request) (any, error) {
+func (s *Server) review(r *http.Request) (any, error) {
 	obj, err := decode(r)
 	if err != nil {
 		return nil, err
 	}
-	review := obj.(*authorizationv1.SelfSubjectAccessReview)
+	review, is := obj.(*authorizationv1.SelfSubjectAccessReview)
+	if !is {
+		return nil, apierrors.NewBadRequest("no review")
+	}
 	asked := review.Spec.ResourceAttributes
-	review.Status.Allowed = granted(s.rules, action{
-		verb: asked.Verb, group: asked.Group, resource: asked.Resource, namespace: asked.Namespace, name: asked.Name,
+	review.Status.Allowed = granted(s.rules, Action{
+		Verb: asked.Verb, Group: asked.Group, Resource: asked.Resource, Namespace: asked.Namespace, Name: asked.Name,
 	})
 	return review, nil
 }
 
-func (s *apiServer) create(r *http.Request, a action) (any, error) {
+func (s *Server) create(r *http.Request, a Action) (any, error) {
 	obj, err := decode(r)
 	if err != nil {
 		return nil, err
 	}
 	s.stamp(obj)
-	if err := s.objects.Create(a.gvr(), obj, a.namespace); err != nil {
+	if err := s.objects.Create(a.gvr(), obj, a.Namespace); err != nil {
 		named, metaErr := meta.Accessor(obj)
 		if metaErr != nil {
 			return nil, metaErr
@@ -194,14 +202,14 @@ func (s *apiServer) create(r *http.Request, a action) (any, error) {
 	}
 	if pod, is := obj.(*corev1.Pod); is {
 		pod.Status.Phase = corev1.PodPending
-		return pod, s.objects.Update(a.gvr(), pod, a.namespace)
+		return pod, s.objects.Update(a.gvr(), pod, a.Namespace)
 	}
 	return obj, nil
 }
 
 // taken says of a name that is on its way out that it is.
-func (s *apiServer) taken(a action, name string, err error) error {
-	found, getErr := s.objects.Get(a.gvr(), a.namespace, name)
+func (s *Server) taken(a Action, name string, err error) error {
+	found, getErr := s.objects.Get(a.gvr(), a.Namespace, name)
 	if getErr != nil || !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -214,7 +222,7 @@ func (s *apiServer) taken(a action, name string, err error) error {
 }
 
 // stamp gives an object what the server gives it.
-func (s *apiServer) stamp(obj runtime.Object) {
+func (s *Server) stamp(obj runtime.Object) {
 	named, err := meta.Accessor(obj)
 	if err != nil {
 		panic(err)
@@ -225,8 +233,8 @@ func (s *apiServer) stamp(obj runtime.Object) {
 	named.SetResourceVersion(strconv.Itoa(s.version))
 }
 
-func (s *apiServer) listPods(r *http.Request, a action) (any, error) {
-	all, err := s.objects.List(a.gvr(), corev1.SchemeGroupVersion.WithKind("Pod"), a.namespace)
+func (s *Server) listPods(r *http.Request, a Action) (any, error) {
+	all, err := s.objects.List(a.gvr(), corev1.SchemeGroupVersion.WithKind("Pod"), a.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +248,11 @@ func (s *apiServer) listPods(r *http.Request, a action) (any, error) {
 	}
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.version + 1)}}
 	after := r.URL.Query().Get("continue")
-	for _, pod := range all.(*corev1.PodList).Items {
+	pods, is := all.(*corev1.PodList)
+	if !is {
+		return nil, apierrors.NewInternalError(errNoPods)
+	}
+	for _, pod := range pods.Items {
 		if pod.Name <= after || !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
@@ -292,15 +304,15 @@ func fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// seen returns which calls there were, without repetition.
-func (s *apiServer) seen() []string {
+// Calls returns the calls that there were, such as "get pods", in their order.
+func (s *Server) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.calls...)
 }
 
-// breakWith lets a fault answer until the returned function is called.
-func (s *apiServer) breakWith(f func(http.ResponseWriter, *http.Request, action) bool) (heal func()) {
+// Break lets a fault answer until the returned function is called.
+func (s *Server) Break(f Fault) (heal func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.faults.intercept
@@ -312,11 +324,11 @@ func (s *apiServer) breakWith(f func(http.ResponseWriter, *http.Request, action)
 	}
 }
 
-// put stores an object as if somebody else had made it.
-func (s *apiServer) put(t *testing.T, a action, obj runtime.Object) {
+// Put stores an object as if somebody else had made it.
+func (s *Server) Put(t testing.TB, a Action, obj runtime.Object) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stamp(obj)
-	require.NoError(t, s.objects.Create(a.gvr(), obj, a.namespace))
+	require.NoError(t, s.objects.Create(a.gvr(), obj, a.Namespace))
 }
