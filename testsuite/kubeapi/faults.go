@@ -120,3 +120,8 @@ func (s *Server) LosesTheAnswer(_ http.ResponseWriter, r *http.Request, a Action
 	}
 	panic(http.ErrAbortHandler)
 }
+
+// Do does something before the server answers.
+func Do(what func()) Fault {
+	return func(http.ResponseWriter, *http.Request, Action) bool { what(); return false }
+}

@@ -332,3 +332,15 @@ func (s *Server) Put(t testing.TB, a Action, obj runtime.Object) {
 	s.stamp(obj)
 	require.NoError(t, s.objects.Create(a.gvr(), obj, a.Namespace))
 }
+
+// Get returns an object of the server's store.
+func Get[T runtime.Object](t testing.TB, s *Server, a Action) T {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj, err := s.objects.Get(a.gvr(), a.Namespace, a.Name)
+	require.NoError(t, err)
+	typed, is := obj.(T)
+	require.True(t, is)
+	return typed
+}
