@@ -67,7 +67,11 @@ func (p *Provider) Check(ctx context.Context) []providers.TargetStatus {
 
 func (p *Provider) version(ctx context.Context) (string, error) {
 	raw, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) ([]byte, error) {
-		return c.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		result := c.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx)
+		if err := result.Error(); err != nil { // which reads the server's own words; Raw does not
+			return nil, err
+		}
+		return result.Raw()
 	})
 	if err != nil {
 		return "", err

@@ -74,3 +74,14 @@ func granted(rules []Rule, a Action) bool {
 			slices.Contains(r.Verbs, a.Verb) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.Name))
 	})
 }
+
+// Revoke takes a verb on a resource away.
+func (s *Server) Revoke(verb, resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, r := range s.rules {
+		if slices.Contains(r.Resources, resource) {
+			s.rules[i].Verbs = slices.DeleteFunc(slices.Clone(r.Verbs), func(v string) bool { return v == verb })
+		}
+	}
+}

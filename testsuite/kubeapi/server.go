@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -47,14 +48,16 @@ type Server struct {
 	reads   map[string]int // of each Pod, since it was made or deleted
 	used    []string       // what a rule has allowed, each once
 	calls   []string
+	open    int // connections
 	faults  faults
 }
 
 // faults are what a test has broken.
 type faults struct {
-	intercept Fault
-	silent    bool  // no Pod gets an address
-	pageSize  int64 // at most; 0: as asked
+	intercept    Fault
+	unauthorized func() // before a refusal
+	silent       bool   // no Pod gets an address
+	pageSize     int64  // at most; 0: as asked
 }
 
 // Action is what a request does.
@@ -75,6 +78,15 @@ func New(t testing.TB, rules []Rule) *Server {
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.EnableHTTP2 = true
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.set(func() { s.open++ })
+		case http.StateClosed, http.StateHijacked:
+			s.set(func() { s.open-- })
+		default:
+		}
+	}
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
@@ -89,9 +101,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a := actionOf(r)
 	s.mu.Lock()
 	s.calls = append(s.calls, a.Verb+" "+a.Resource)
-	token, intercept := s.token, s.faults.intercept
+	token, intercept, refused := s.token, s.faults.intercept, s.faults.unauthorized
 	s.mu.Unlock()
 	if r.Header.Get("Authorization") != "Bearer "+token {
+		if refused != nil {
+			refused()
+		}
 		fail(w, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
