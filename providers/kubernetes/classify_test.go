@@ -35,7 +35,9 @@ func TestErrorsThatAreNoAnswer(t *testing.T) {
 		"time is up":                     {inCall(context.DeadlineExceeded), providers.ErrTransient, ""},
 		"called off":                     {inCall(context.Canceled), providers.ErrTransient, ""},
 		"the connection ends":            {inCall(io.ErrUnexpectedEOF), providers.ErrTransient, ""},
-		"no name":                        {inCall(&net.DNSError{Err: "no such host", IsNotFound: true}), providers.ErrTransient, ""},
+		"no name": {
+			inCall(&net.DNSError{Err: "no such host", IsNotFound: true}), providers.ErrTransient, "",
+		},
 		"an authority that is not trusted": {
 			verification(x509.UnknownAuthorityError{}), providers.ErrPermanent, "authority",
 		},

@@ -24,20 +24,25 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		change func(*kubernetes.Config)
 		want   string
 	}{
-		"no namespace":              {func(c *kubernetes.Config) { c.Namespace = "" }, `namespace: ""`},
-		"a namespace with a slash":  {func(c *kubernetes.Config) { c.Namespace = "a/b" }, `namespace: "a/b"`},
-		"a namespace in capitals":   {func(c *kubernetes.Config) { c.Namespace = "Egress" }, `namespace: "Egress"`},
-		"a former one that is none": {func(c *kubernetes.Config) { c.FormerNamespaces = []string{"a", ""} }, `formerNamespaces[1]: ""`},
-		"an image with a space":     {func(c *kubernetes.Config) { c.Image = "a b" }, `image: "a b"`},
-		"nobody may use it":         {func(c *kubernetes.Config) { c.ClusterRanges = nil }, "allowedClients: []"},
+		"no namespace":             {func(c *kubernetes.Config) { c.Namespace = "" }, `namespace: ""`},
+		"a namespace with a slash": {func(c *kubernetes.Config) { c.Namespace = "a/b" }, `namespace: "a/b"`},
+		"a namespace in capitals":  {func(c *kubernetes.Config) { c.Namespace = "Egress" }, `namespace: "Egress"`},
+		"a former one that is none": {
+			func(c *kubernetes.Config) { c.FormerNamespaces = []string{"a", ""} }, `formerNamespaces[1]: ""`,
+		},
+		"an image with a space": {func(c *kubernetes.Config) { c.Image = "a b" }, `image: "a b"`},
+		"nobody may use it":     {func(c *kubernetes.Config) { c.ClusterRanges = nil }, "allowedClients: []"},
 		"everybody may use it": {
-			func(c *kubernetes.Config) { c.AllowedClients = []string{"0.0.0.0/0"} }, `allowedClients[0]: "0.0.0.0/0" is wider than /8`,
+			func(c *kubernetes.Config) { c.AllowedClients = []string{"0.0.0.0/0"} },
+			`allowedClients[0]: "0.0.0.0/0" is wider than /8`,
 		},
 		"half of everybody": {
-			func(c *kubernetes.Config) { c.Probers = []string{"10.0.0.0/8", "128.0.0.0/1"} }, `probers[1]: "128.0.0.0/1" is wider`,
+			func(c *kubernetes.Config) { c.Probers = []string{"10.0.0.0/8", "128.0.0.0/1"} },
+			`probers[1]: "128.0.0.0/1" is wider`,
 		},
 		"everybody of IPv6": {
-			func(c *kubernetes.Config) { c.ClusterRanges = []string{"2000::/3"} }, `clusterRanges[0]: "2000::/3" is wider than /16`,
+			func(c *kubernetes.Config) { c.ClusterRanges = []string{"2000::/3"} },
+			`clusterRanges[0]: "2000::/3" is wider than /16`,
 		},
 		"an address": {
 			func(c *kubernetes.Config) { c.AllowedClients = []string{"10.0.0.1"} }, `allowedClients[0]: "10.0.0.1" is no CIDR`,
@@ -72,11 +77,17 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"a service account beside a kubeconfig": {
 			func(c *kubernetes.Config) { c.ServiceAccountDir, c.Kubeconfig = "/sa", "/x" }, `serviceAccountDir: "/sa"`,
 		},
-		"a proxy of another kind":       {func(c *kubernetes.Config) { c.ProxyURL = "ftp://a" }, `proxyURL: the scheme "ftp"`},
-		"a proxy without a host":        {func(c *kubernetes.Config) { c.ProxyURL = "http://" }, "proxyURL: "},
-		"a template with a strange key": {template(`{"spec": {"containerz": []}}`), `podTemplate: unknown field "spec.containerz"`},
-		"a template with a name":        {template(`{"metadata": {"name": "x"}}`), `podTemplate: unknown field "metadata.name"`},
-		"a template with an owner":      {template(`{"metadata": {"ownerReferences": []}}`), "podTemplate: unknown field"},
+		"a proxy of another kind": {
+			func(c *kubernetes.Config) { c.ProxyURL = "ftp://a" }, `proxyURL: the scheme "ftp"`,
+		},
+		"a proxy without a host": {func(c *kubernetes.Config) { c.ProxyURL = "http://" }, "proxyURL: "},
+		"a template with a strange key": {
+			template(`{"spec": {"containerz": []}}`), `podTemplate: unknown field "spec.containerz"`,
+		},
+		"a template with a name": {
+			template(`{"metadata": {"name": "x"}}`), `podTemplate: unknown field "metadata.name"`,
+		},
+		"a template with an owner": {template(`{"metadata": {"ownerReferences": []}}`), "podTemplate: unknown field"},
 		"a template with a mark": {
 			template(`{"metadata": {"labels": {"proxy-operator-uid": "x"}}}`), `podTemplate: metadata: "proxy-operator-uid"`,
 		},
@@ -120,14 +131,27 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: x\n" +
 		"contexts: [{name: x, context: {cluster: c, user: u}}]\n"
 	const cluster = "clusters: [{name: c, cluster: {server: https://127.0.0.1:1}}]\n"
+	const user = "users: [{name: u, user: {token: hunter22}}]\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"no kubeconfig":        {"hunter22: [", "makes no sense"},
-		"nothing":              {"", "makes no sense"},
-		"no such context":      {"apiVersion: v1\nkind: Config\ncurrent-context: absent\n", `no context "absent"`},
-		"a program":            {head + cluster + "users: [{name: u, user: {exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}}}]\n", "from a program"},
-		"plain text":           {head + "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: hunter22}}]\n", "is not an https URL"},
-		"a check turned off":   {head + "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]\nusers: [{name: u, user: {token: hunter22}}]\n", "insecureSkipTLSVerify"},
-		"a broken certificate": {head + cluster + "users: [{name: u, user: {client-certificate-data: aHVudGVyMjI=, client-key-data: aHVudGVyMjI=}}]\n", "make no sense"},
+		"no kubeconfig":   {"hunter22: [", "makes no sense"},
+		"nothing":         {"", "makes no sense"},
+		"no such context": {"apiVersion: v1\nkind: Config\ncurrent-context: absent\n", `no context "absent"`},
+		"a program": {
+			head + cluster + "users: [{name: u, user: {exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}}}]\n",
+			"from a program",
+		},
+		"plain text": {
+			head + "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n" + user, "is not an https URL",
+		},
+		"a check turned off": {
+			head + "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]\n" + user,
+			"insecureSkipTLSVerify",
+		},
+		"a broken certificate": {
+			head + cluster +
+				"users: [{name: u, user: {client-certificate-data: aHVudGVyMjI=, client-key-data: aHVudGVyMjI=}}]\n",
+			"make no sense",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

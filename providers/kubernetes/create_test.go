@@ -107,7 +107,8 @@ func TestPodsAreOwnedByOneObjectOfTheInstallation(t *testing.T) {
 		_, err := l.Create(t.Context(), request(uid))
 		require.NoError(t, err)
 	}
-	found := kubeapi.Get[*corev1.ConfigMap](t, l.server, kubeapi.Action{Resource: "configmaps", Namespace: namespace, Name: owner})
+	at := kubeapi.Action{Resource: "configmaps", Namespace: namespace, Name: owner}
+	found := kubeapi.Get[*corev1.ConfigMap](t, l.server, at)
 	require.Equal(t, installation, found.Labels[providers.MarkInstallation])
 	rule := kubeapi.Get[*networkingv1.NetworkPolicy](t, l.server, policyAt())
 	require.Equal(t, found.UID, rule.OwnerReferences[0].UID)

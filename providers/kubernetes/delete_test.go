@@ -21,7 +21,9 @@ func (l *lab) onALostNode(t *testing.T) string {
 	t.Helper()
 	id, err := l.Create(t.Context(), request("u"))
 	require.NoError(t, err)
-	l.server.Change(t, namespace, providers.NameFromUID("u"), func(pod *corev1.Pod) { pod.Spec.NodeName = kubeapi.LostNode })
+	l.server.Change(t, namespace, providers.NameFromUID("u"), func(pod *corev1.Pod) {
+		pod.Spec.NodeName = kubeapi.LostNode
+	})
 	require.NoError(t, l.Delete(t.Context(), id))
 	return id
 }

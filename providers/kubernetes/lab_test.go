@@ -45,7 +45,8 @@ type lab struct {
 
 func newLab(t *testing.T, change ...func(*kubernetes.Config)) *lab {
 	t.Helper()
-	l := &lab{server: kubeapi.New(t, kubeapi.Rules(t, rolePath, installation)), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	l := &lab{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	l.server = kubeapi.New(t, kubeapi.Rules(t, rolePath, installation))
 	l.server.WriteKubeconfig(t, l.kubeconfig, kubeapi.Token)
 	l.cfg = kubernetes.Config{
 		Kubeconfig: l.kubeconfig, Namespace: namespace, ClusterRanges: []string{"10.244.0.0/16"}, QPS: 10000, Burst: 10000,
@@ -124,7 +125,8 @@ func (m *labs) hooks() providertest.Lab {
 			Name:  elsewhere,
 			Place: func(req *providers.CreateRequest) { req.Placement.MachineType = farType },
 			Cut: func(t *testing.T, p providers.Provider) func() {
-				return m.of(t, p).server.Break(kubeapi.OnlyIn(elsewhere, kubeapi.Answer(apierrors.NewServiceUnavailable("no endpoints"))))
+				away := kubeapi.Answer(apierrors.NewServiceUnavailable("no endpoints"))
+				return m.of(t, p).server.Break(kubeapi.OnlyIn(elsewhere, away))
 			},
 		},
 		Mount: func(t *testing.T, p providers.Provider, c providertest.Credential) { m.of(t, p).mount(t, c) },

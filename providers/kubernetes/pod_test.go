@@ -164,7 +164,9 @@ func TestRequestsThatCanNeverBeMet(t *testing.T) {
 		"a machine type of nobody": {
 			func(r *providers.CreateRequest) { r.Placement.MachineType = "huge" }, `spec.placement.machineType: "huge"`,
 		},
-		"a zone that is no label": {func(r *providers.CreateRequest) { r.Placement.Zone = "a b" }, `spec.placement.zone: "a b"`},
+		"a zone that is no label": {
+			func(r *providers.CreateRequest) { r.Placement.Zone = "a b" }, `spec.placement.zone: "a b"`,
+		},
 		"a region that is no label": {
 			func(r *providers.CreateRequest) { r.Placement.Region = "a/b" }, `spec.placement.region: "a/b"`,
 		},

@@ -37,7 +37,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")
 	ctx, parent := tracer.Start(t.Context(), "test")
 	ctx = providers.WithLogger(ctx, slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: providers.LevelWire})))
-	l := newLab(t, template(`{"spec": {"containers": [{"name": "proxy", "env": [{"name": "X", "value": "`+inTemplate+`"}]}]}}`))
+	l := newLab(t, template(
+		`{"spec": {"containers": [{"name": "proxy", "env": [{"name": "X", "value": "`+inTemplate+`"}]}]}}`))
 	req := request("u")
 	req.CloudInit = []byte("password: " + cloudInit)
 	said := func(err error) {

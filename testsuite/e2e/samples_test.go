@@ -27,7 +27,8 @@ func apiServer(w *world, sample string) string {
 	const block = "    kubernetes:\n"
 	require.Contains(w.t, sample, block)
 	path := filepath.Join(w.dir, "kubeconfig")
-	kubeapi.New(w.t, kubeapi.Rules(w.t, "../../deploy/kubernetes/rbac.yaml", "e2e")).WriteKubeconfig(w.t, path, kubeapi.Token)
+	server := kubeapi.New(w.t, kubeapi.Rules(w.t, "../../deploy/kubernetes/rbac.yaml", "e2e"))
+	server.WriteKubeconfig(w.t, path, kubeapi.Token)
 	return strings.Replace(sample, block, block+"      kubeconfig: "+path+"\n", 1)
 }
 

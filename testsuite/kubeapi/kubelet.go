@@ -94,7 +94,7 @@ func (s *Server) deletePod(r *http.Request, a Action) (any, error) {
 	}
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != pod.UID {
 		return nil, apierrors.NewConflict(a.gvr().GroupResource(), a.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, pod.UID))
+			fmt.Errorf("invalid object: Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, pod.UID))
 	}
 	if g := options.GracePeriodSeconds; g != nil && *g == 0 && len(pod.Finalizers) == 0 {
 		return pod, s.objects.Delete(a.gvr(), a.Namespace, a.Name)

@@ -115,7 +115,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if !s.allowed(a) {
 		fail(w, apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name,
-			fmt.Errorf("User %q cannot %s resource %q in API group %q in the namespace %q",
+			fmt.Errorf("the user %q cannot %s resource %q in API group %q in the namespace %q",
 				"system:serviceaccount:egressfleet:worker", a.Verb, a.Resource, a.Group, a.Namespace)))
 		return
 	}
