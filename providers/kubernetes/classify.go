@@ -150,12 +150,6 @@ func hasCause(s metav1.Status, cause metav1.CauseType) bool {
 	return false
 }
 
-// beingDeleted reports whether a name is taken by an object on its way out. The API
-// server says so with the reason of a name that is simply taken.
-func beingDeleted(err error) bool {
-	return apierrors.IsAlreadyExists(err) && strings.HasPrefix(err.Error(), "object is being deleted: ")
-}
-
 // The alerts by which a server refuses a client certificate (RFC 8446, section 6).
 const (
 	firstCertificateAlert = 42

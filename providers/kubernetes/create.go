@@ -48,12 +48,10 @@ func (p *Provider) makePod(ctx context.Context, from plan) error {
 	made, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.Pod, error) {
 		return c.CoreV1().Pods(at.namespace).Create(ctx, want, metav1.CreateOptions{})
 	})
-	switch {
-	case beingDeleted(err):
-		return transient("%w", err)
-	case apierrors.IsAlreadyExists(err):
+	if apierrors.IsAlreadyExists(err) {
 		return p.adoptTaken(ctx, at, from.req)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	if err := checkPod(made, at); err != nil {
@@ -62,7 +60,8 @@ func (p *Provider) makePod(ctx context.Context, from plan) error {
 	return p.keepsMarks(ctx, made, from.req)
 }
 
-// adoptTaken looks at the Pod that took the name between the look and the create.
+// adoptTaken looks at the Pod that took the name between the look and the create. The
+// server gives the same reason for one that is there and for one on its way out.
 func (p *Provider) adoptTaken(ctx context.Context, at place, req providers.CreateRequest) error {
 	pod, err := p.readPod(ctx, at)
 	if missing(err, "pods", at.name) {

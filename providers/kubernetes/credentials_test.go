@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
@@ -104,16 +105,25 @@ func TestAContextOfTheKubeconfigIsChosen(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The environment would send the token through whatever it names.
+// The environment would send the token through whatever it names. It is never asked
+// about loopback, so the server is at an address of nobody (TEST-NET-1).
 func TestTheEnvironmentsProxyIsNotAsked(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	l := newLab(t)
-	_, err := l.ListByTag(t.Context())
-	require.NoError(t, err)
 	l.cfg.ProxyURL = "http://127.0.0.1:1"
-	_, err = l.open(t, installation).ListByTag(t.Context())
+	_, err := l.open(t, installation).ListByTag(t.Context())
 	require.ErrorIs(t, err, providers.ErrTransient)
-	require.ErrorContains(t, err, "proxyconnect")
+	require.ErrorContains(t, err, "proxyconnect", "the configuration is")
+
+	cfg := l.server.Kubeconfig(kubeapi.Token)
+	cfg.Clusters["here"].Server = "https://192.0.2.1"
+	require.NoError(t, clientcmd.WriteToFile(*cfg, l.kubeconfig))
+	l.cfg.ProxyURL = ""
+	p := l.open(t, installation)
+	kubernetes.Impatient(p, 100*time.Millisecond)
+	_, err = p.ListByTag(t.Context())
+	require.ErrorIs(t, err, providers.ErrTransient)
+	require.NotContains(t, err.Error(), "proxyconnect")
 }
 
 func TestAClosedProviderLetsGoOfItsConnections(t *testing.T) {

@@ -98,16 +98,6 @@ func TestAPodTemplateThatDoesNotFitIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestWithoutASpanAboveThereIsNone(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	headers := map[string]bool{}
-	l.server.Break(kubeapi.Headers(func(name string) { headers[name] = true }))
-	_, err := l.ListByTag(t.Context())
-	require.NoError(t, err)
-	require.NotContains(t, headers, "Traceparent")
-}
-
 // The guide shows the Role and the optional rights as they are shipped.
 func TestTheGuideShowsTheRightsAsShipped(t *testing.T) {
 	t.Parallel()

@@ -126,16 +126,6 @@ func Do(what func()) Fault {
 	return func(http.ResponseWriter, *http.Request, Action) bool { what(); return false }
 }
 
-// Headers shows the names of a request's headers.
-func Headers(see func(name string)) Fault {
-	return func(_ http.ResponseWriter, r *http.Request, _ Action) bool {
-		for name := range r.Header {
-			see(name)
-		}
-		return false
-	}
-}
-
 // Unauthorized does something once, before a token is refused.
 func (s *Server) Unauthorized(what func()) {
 	s.set(func() { s.faults.unauthorized = sync.OnceFunc(what) })
