@@ -141,6 +141,12 @@ func call[T any](
 			answer, err = do(ctx, again)
 		}
 	}
+	if lacksRight(err) {
+		if starts := ready(ctx, client); starts != nil {
+			return answer, transient("the API server is not ready, and may not know the roles yet: %w", err)
+		}
+		answer, err = do(ctx, client)
+	}
 	if err != nil {
 		return answer, said.explain(err)
 	}

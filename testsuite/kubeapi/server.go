@@ -130,8 +130,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // actionOf reads a path such as /api/v1/namespaces/egress/pods/name.
 func actionOf(r *http.Request) (a Action) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if parts[0] == "version" {
-		return Action{Verb: "get", Resource: "version"}
+	if parts[0] == "version" || parts[0] == "readyz" {
+		return Action{Verb: "get", Resource: parts[0]}
 	}
 	rest := parts[2:]
 	if parts[0] == "apis" {
@@ -161,6 +161,8 @@ func (s *Server) answer(r *http.Request, a Action) (any, error) {
 	switch a.Verb + " " + a.Resource {
 	case "get version":
 		return map[string]string{"gitVersion": "v1.36.3", "major": "1", "minor": "36"}, nil
+	case "get readyz":
+		return "ok", nil
 	case "create selfsubjectaccessreviews":
 		return s.review(r)
 	case "get pods":
