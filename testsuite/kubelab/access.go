@@ -127,6 +127,19 @@ func (c *Cluster) Grant(ctx context.Context, user, namespace string, rules []rba
 	return errors.Join(err, bound)
 }
 
+// GrantEverywhere gives a user exactly some rights in every namespace of the cluster.
+func (c *Cluster) GrantEverywhere(ctx context.Context, user string, rules []rbacv1.PolicyRule) error {
+	meta := metav1.ObjectMeta{Name: user}
+	_, made := c.Admin.RbacV1().ClusterRoles().Create(ctx,
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	_, bound := c.Admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}, metav1.CreateOptions{})
+	return errors.Join(made, bound)
+}
+
 // Namespace makes a namespace in which Pods may be made at once: its service account is
 // there. Labels may be nil.
 func (c *Cluster) Namespace(ctx context.Context, name string, labels map[string]string) error {
