@@ -13,9 +13,9 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos chaos-fleet lint verify build generate \
+.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kubernetes needs-kubernetes contract chaos chaos-fleet lint verify build generate \
 	replay-record clean \
-	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
+	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,25 @@ test-netns: tool-temporal ## the second prober between network namespaces, with 
 	@export NETNS_PREFIX=egf$$$$; left() { ip netns list | awk -v p="$$NETNS_PREFIX-" 'index($$1, p) == 1 {print $$1}'; }; \
 	trap 'for n in $$(left); do ip netns pids $$n | xargs -r kill -9; ip netns delete $$n; done' EXIT; \
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/namespaces
+
+# Whatever it starts is in namespaces of its own, and goes with them.
+ifeq ($(filter kubernetes,$(SKIP)),)
+test-integration-kubernetes: needs-kubernetes tool-temporal tool-kubernetes build ## the provider before real API servers, kwok's Pods and real ones; Linux, root
+	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/kubelab
+	@go test -c -tags=integration -o bin/kubernetes.test ./testsuite/kubernetes
+	@cd testsuite/kubernetes && ../../bin/kubernetes.test -test.timeout 30m
+else
+test-integration-kubernetes:
+	@echo "test-integration-kubernetes is left out, since SKIP=$(SKIP) names it"
+endif
+
+needs-kubernetes:
+	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
+	@for need in etcd containerd ctr runc debootstrap ip unshare nsenter /usr/lib/cni/bridge; do \
+	PATH="$$PATH:/usr/sbin:/sbin" command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
+	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
+	exit 1; }; done
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
@@ -107,6 +126,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-kubernetes:
+	@$(TOOL) kube-apiserver kube-controller-manager kube-scheduler kubelet kwok
 
 tool-lint:
 	@$(TOOL) golangci-lint workflowcheck
