@@ -155,8 +155,8 @@ func (c *Cluster) apiServer(port, etcd int) []string {
 		"--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction",
 		"--client-ca-file", key("ca.crt"), "--tls-cert-file", key("server.crt"), "--tls-private-key-file", key("server.key"),
 		"--kubelet-client-certificate", key("admin.crt"), "--kubelet-client-key", key("admin.key"),
-		// Debian's etcd cannot tell how far a watch has got, which this needs.
-		"--feature-gates", "SizeBasedListCostEstimate=false",
+		// Debian's etcd cannot tell how far a watch has got, which these need.
+		"--feature-gates", "SizeBasedListCostEstimate=false,WatchList=false",
 		"--token-auth-file", key("tokens.csv"), "--service-account-issuer", "https://kubelab",
 		"--service-account-key-file", key("accounts.crt"), "--service-account-signing-key-file", key("accounts.key"),
 		"--audit-policy-file", key("audit.yaml"), "--audit-log-path", c.Log("audit"), "--audit-log-mode", "blocking",
