@@ -13,8 +13,8 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kubernetes needs-kubernetes contract chaos chaos-fleet lint verify build generate \
-	replay-record clean \
+.PHONY: help run clean-dev test test-race test-tools test-netns contract chaos chaos-fleet lint verify build generate \
+	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
 
 help: ## this list

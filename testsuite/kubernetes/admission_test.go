@@ -122,9 +122,10 @@ func TestANamespaceThatIsDeletedTakesItsPodsAlong(t *testing.T) {
 	c := own(t)
 	takeCensus(t, c)
 	n := newTenant(t, c)
-	id, err := n.Create(t.Context(), request(1))
+	req := request(1)
+	req.Placement.Zone = "nowhere" // so that no node takes the finalizer away
+	id, err := n.Create(t.Context(), req)
 	require.NoError(t, err)
-	n.running(id)
 	// A Role goes with its namespace, and who may not look knows nothing.
 	require.NoError(t, c.GrantEverywhere(t.Context(), user, documentedRules(t)))
 	pods := n.Admin.CoreV1().Pods(n.namespace)

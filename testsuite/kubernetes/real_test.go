@@ -26,7 +26,7 @@ import (
 
 const (
 	proxyPort   = 3128
-	podsAre     = "egress"
+	podsAre     = "egress" // their namespace
 	zoneOfAll   = "zone-"
 	hungry      = "hungry"
 	evictsAfter = 10 // seconds
@@ -218,7 +218,8 @@ func (l *lab) waitsForALostNode(zone string) {
 	}
 	require.Eventually(l.t, func() bool { return l.evicted(node.Name) == len(lost) }, soon, tick)
 	for name, before := range lost {
-		require.Equal(l.t, before, count(l.reasons(name), v1.ReasonInstanceLost), "%s was called lost while its Pod is there", name)
+		now := count(l.reasons(name), v1.ReasonInstanceLost)
+		require.Equal(l.t, before, now, "%s was called lost while its Pod is there", name)
 	}
 	require.Equal(l.t, born, l.census.births())
 	require.Equal(l.t, wantReal, l.census.alive())

@@ -57,8 +57,8 @@ func newWorld(t *testing.T, c *kubelab.Cluster, namespace string) *world {
 	for name, text := range map[string]string{
 		"providers.yaml": fmt.Sprintf(providersFile, file("kubeconfig"), namespace, kubelab.SquidImage,
 			kubelab.WorldRange, kubelab.PodRange),
-		"worker.yaml": fmt.Sprintf("installation: %s\nsteadyPoll: 1s\nprovidersFile: %s\napi: {port: %d}\nmetrics: {port: %d}\n"+
-			"echo: {port: %d, certificate: %s}\n",
+		"worker.yaml": fmt.Sprintf("installation: %s\nsteadyPoll: 1s\nprovidersFile: %s\n"+
+			"api: {port: %d}\nmetrics: {port: %d}\necho: {port: %d, certificate: %s}\n",
 			installation, file("providers.yaml"), port[0], port[1], port[2], file("echo.pem")),
 	} {
 		require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
