@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi
+MODULES  := . tools/temporal tools/lint tools/openapi tools/kubernetes tools/kwok
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -15,8 +15,8 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 .DEFAULT_GOAL := help
 .PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
 	contract chaos chaos-fleet chaos-gcp lint verify build generate \
-	replay-record clean \
-	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint
+	replay-record clean test-integration-kubernetes needs-kubernetes \
+	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,25 @@ test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts,
 	KVM_REPORT=$$report go test -p 1 -count=1 -tags=integration -timeout $(TIMEOUT) \
 	./providers/kvm/... ./testsuite/kvm && grep "^kvm: " "$$report"
 
+# Whatever it starts is in namespaces of its own, and goes with them.
+ifeq ($(filter kubernetes,$(SKIP)),)
+test-integration-kubernetes: needs-kubernetes tool-temporal tool-kubernetes build ## the provider before real API servers, kwok's Pods and real ones; Linux, root
+	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/kubelab
+	@go test -c -tags=integration -o bin/kubernetes.test ./testsuite/kubernetes
+	@cd testsuite/kubernetes && ../../bin/kubernetes.test -test.timeout 30m
+else
+test-integration-kubernetes:
+	@echo "test-integration-kubernetes is left out, since SKIP=$(SKIP) names it"
+endif
+
+needs-kubernetes:
+	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
+	@for need in etcd containerd ctr runc debootstrap ip unshare nsenter /usr/lib/cni/bridge; do \
+	PATH="$$PATH:/usr/sbin:/sbin" command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
+	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
+	exit 1; }; done
+
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
 	bin/workflowcheck -config tools/lint/workflowcheck.yaml ./workflows/...
@@ -123,6 +142,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-kubernetes:
+	@$(TOOL) kube-apiserver kube-controller-manager kube-scheduler kubelet kwok
 
 tool-lint:
 	@$(TOOL) golangci-lint workflowcheck

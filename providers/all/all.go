@@ -7,6 +7,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/providers/gcp"
+	"github.com/egressfleet/egressfleet/providers/kubernetes"
 	"github.com/egressfleet/egressfleet/providers/kvm"
 	"github.com/egressfleet/egressfleet/providers/local"
 	"github.com/egressfleet/egressfleet/providers/registry"
@@ -18,7 +19,12 @@ func Factories() []registry.Factory {
 		registry.NewFactory(local.Type, newLocal),
 		registry.NewFactory(kvm.Type, newKVM),
 		registry.NewFactory(gcp.Type, newGCP),
+		registry.NewFactory(kubernetes.Type, newKubernetes),
 	}
+}
+
+func newKubernetes(ctx context.Context, env registry.Env, cfg kubernetes.Config) (*kubernetes.Provider, error) {
+	return kubernetes.New(ctx, env.Name, env.Installation, cfg)
 }
 
 func newLocal(ctx context.Context, env registry.Env, cfg local.Config) (providers.Provider, error) {

@@ -18,7 +18,7 @@ func TestEveryTypeIsListedOnce(t *testing.T) {
 		require.NotContains(t, types, f.Type())
 		types = append(types, f.Type())
 	}
-	require.Equal(t, []string{"local", "kvm", "gcp"}, types)
+	require.Equal(t, []string{"local", "kvm", "gcp", "kubernetes"}, types)
 }
 
 func TestLocalIsBuiltFromItsBlock(t *testing.T) {

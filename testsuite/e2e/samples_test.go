@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
 	"github.com/egressfleet/egressfleet/testsuite/guides"
+	"github.com/egressfleet/egressfleet/testsuite/kubeapi"
 )
 
 // inLabs are the types whose samples need machines that a test of this package cannot start,
@@ -21,8 +23,9 @@ var inLabs = map[string]string{"kvm": "make test-integration-kvm"}
 // backends start what the sample of a type speaks to, and return the sample with the
 // places in it that only this machine has. Every type has one.
 var backends = map[string]func(w *world, sample string) string{
-	"local": func(_ *world, sample string) string { return sample },
-	"gcp":   fakeCompute,
+	"local":      func(_ *world, sample string) string { return sample },
+	"gcp":        fakeCompute,
+	"kubernetes": apiServer,
 }
 
 // fakeCompute starts a Compute Engine and points the sample to it.
@@ -32,6 +35,16 @@ func fakeCompute(w *world, sample string) string {
 	cloud := gcefake.Start(w.t, gcefake.Options{Pace: gcefake.Pace{Pending: tick, Running: tick, Staging: tick}})
 	return strings.Replace(sample, line,
 		"      endpoint: "+cloud.URL+"\n      insecureNoAuthentication: true\n"+line, 1)
+}
+
+// apiServer starts one that grants the shipped Role, and gives the sample its kubeconfig.
+func apiServer(w *world, sample string) string {
+	const block = "    kubernetes:\n"
+	require.Contains(w.t, sample, block)
+	path := filepath.Join(w.dir, "kubeconfig")
+	server := kubeapi.New(w.t, kubeapi.Rules(w.t, "../../deploy/kubernetes/rbac.yaml", "e2e"))
+	server.WriteKubeconfig(w.t, path, kubeapi.Token)
+	return strings.Replace(sample, block, block+"      kubeconfig: "+path+"\n", 1)
 }
 
 func TestTheSamplesOfEveryTypeAreLoadedAndApplied(t *testing.T) {

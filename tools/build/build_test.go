@@ -39,6 +39,19 @@ func TestEveryToolIsPinnedInItsModule(t *testing.T) {
 	}
 }
 
+func TestTheStampIsThePinnedRelease(t *testing.T) {
+	t.Parallel()
+	root, err := moduleRoot(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, read(t, filepath.Join(root, "tools", "kubernetes", "go.mod")), "k8s.io/kubernetes "+kubernetes+" ")
+	const flags = "-X k8s.io/component-base/version."
+	require.Equal(t, flags+"gitVersion=v1.36.3 "+flags+"gitMajor=1 "+flags+"gitMinor=36", stampOf("v1.36.3"))
+	require.Equal(t, "-ldflags=-s -w", tools()[0].flags()[1])
+	for _, known := range tools() {
+		require.Equal(t, known.module == "kubernetes", known.stamp != "", known.name)
+	}
+}
+
 func TestTheKeyChangesWithEveryPart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

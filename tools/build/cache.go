@@ -44,7 +44,7 @@ func build(ctx context.Context, t tool, at places, cached string) (err error) {
 
 // compile shows the compiler's words only when it fails.
 func compile(ctx context.Context, t tool, root, to string) error {
-	args := append([]string{"build", "-o", to}, flags()...)
+	args := append([]string{"build", "-o", to}, t.flags()...)
 	compiler := exec.CommandContext(ctx, "go", append(args, t.pkg)...) //nolint:gosec // from the table of tools
 	compiler.Dir, compiler.Env = filepath.Join(root, "tools", t.module), environment()
 	words, err := compiler.CombinedOutput()

@@ -18,17 +18,35 @@ type tool struct {
 	module string // the directory below tools/ whose go.mod pins it
 	pkg    string // what to build
 	takes  string // about how long, on two cores and with cold caches
+	stamp  string // what a linker writes into it, or nothing
+}
+
+// kubernetes is the release that tools/kubernetes pins.
+const kubernetes = "v1.36.3"
+
+// stampOf is for the linker. The programs of Kubernetes tell each other their version,
+// and cannot read that of a build without it.
+func stampOf(release string) string {
+	const pkg = "-X k8s.io/component-base/version."
+	major, minor, _ := strings.Cut(strings.TrimPrefix(release, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	return pkg + "gitVersion=" + release + " " + pkg + "gitMajor=" + major + " " + pkg + "gitMinor=" + minor
 }
 
 // tools are all that there are; a new one needs a line here and a tool line in its
 // go.mod.
 func tools() []tool {
-	return []tool{
-		{"temporal", "temporal", "github.com/temporalio/cli/cmd/temporal", "4 minutes"},
-		{"golangci-lint", "lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "2 minutes"},
-		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds"},
-		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds"},
+	list := []tool{
+		{"temporal", "temporal", "github.com/temporalio/cli/cmd/temporal", "4 minutes", ""},
+		{"golangci-lint", "lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "2 minutes", ""},
+		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds", ""},
+		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds", ""},
+		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "3 minutes", ""},
 	}
+	for _, part := range []string{"kube-apiserver", "kubelet", "kube-scheduler", "kube-controller-manager"} {
+		list = append(list, tool{part, "kubernetes", "k8s.io/kubernetes/cmd/" + part, "5 minutes", stampOf(kubernetes)})
+	}
+	return list
 }
 
 // find returns the tools of the names, in that order.
@@ -53,7 +71,9 @@ func find(names []string) ([]tool, error) {
 }
 
 // flags strip what only a debugger needs, and the paths of this machine.
-func flags() []string { return []string{"-trimpath", "-ldflags=-s -w"} }
+func (t tool) flags() []string {
+	return []string{"-trimpath", strings.TrimSpace("-ldflags=-s -w " + t.stamp)}
+}
 
 // environment is what a build is made in. Without C a machine that has no C compiler
 // builds the same.
@@ -69,7 +89,7 @@ func identity(ctx context.Context, t tool, root string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("go env: %w", err)
 	}
-	parts := [][]byte{platform, []byte(t.pkg), []byte(strings.Join(flags(), " "))}
+	parts := [][]byte{platform, []byte(t.pkg), []byte(strings.Join(t.flags(), " "))}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // the module's own files
 		if err != nil {

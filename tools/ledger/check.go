@@ -10,7 +10,6 @@ import (
 // there: then every entry that waited for it has to name its test.
 func parts() []string {
 	return []string{
-		"provider kubernetes",
 		"front door", "operations", "bench",
 	}
 }

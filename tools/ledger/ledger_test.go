@@ -102,7 +102,7 @@ func TestAGoodLedgerIsSummedUp(t *testing.T) {
 	summary, err := run(aLedger(everyRow(),
 		"| K-01 | SHOULD | one | test: here.TestIsThere; test: here.FuzzIsThere |",
 		"| K-02 | gap | two | test: linux.TestOnLinux; test: tagged.TestReal; row: CreateIsIdempotent |",
-		"| K-03 | MAY | three | part: provider kubernetes; part: operations |",
+		"| K-03 | MAY | three | part: front door; part: operations |",
 		"| K-04 | MUST | four | waiver: nobody can see it; nothing depends on it |",
 		"| K-05 | feature | five | part: bench |",
 		"", "A line of prose.",
