@@ -19,6 +19,8 @@ type labs struct{ all sync.Map }
 
 func (m *labs) open(t *testing.T) providers.Provider {
 	l := newLab("a", "b")
+	l.withImage(t, qcow2(2<<30), formatQCOW2)
+	l.fetched()
 	p := l.open(t)
 	p.bounds.call, p.bounds.start, p.bounds.transfer = callBound, callBound, callBound
 	m.all.Store(providers.Provider(p), l)
@@ -53,6 +55,11 @@ func (m *labs) hooks() providertest.Lab {
 	hooks := m.backendHooks()
 	hooks.Break = func(t *testing.T, p providers.Provider) func() {
 		return m.of(t, p).each(func(h *fakeLink) func() { return h.fail(conn.StageDial, conn.Unreachable) })
+	}
+	hooks.Unprepare = func(t *testing.T, p providers.Provider) func() {
+		l := m.of(t, p)
+		l.forget()
+		return l.fetched
 	}
 	hooks.Stall = func(t *testing.T, p providers.Provider) func() { return m.of(t, p).each((*fakeLink).stall) }
 	hooks.CallWithin = 5 * callBound

@@ -113,7 +113,7 @@ func newLab(names ...string) *lab {
 			Name: name, Address: name + ".example.com", User: "fleet", KeyFile: "key", KnownHostsFile: "known_hosts",
 		})
 		m := newMemory()
-		m.putImage(2 << 30)
+		m.putImage(baseImage.Volume(), 2<<30)
 		l.hosts[name] = &fakeLink{name: name, memory: m}
 	}
 	return l
@@ -123,11 +123,11 @@ func newLab(names ...string) *lab {
 var baseImage = ImageConfig{SHA256: digits, Format: formatQCOW2}.entry(debian)
 
 // putImage stores the image as a fetch leaves it.
-func (m *memory) putImage(size uint64) {
-	m.put(baseImage.Volume()+".complete", 0)
+func (m *memory) putImage(volume string, size uint64) {
+	m.put(volume+".complete", 0)
 	header := append([]byte(qcow2Magic), make([]byte, qcow2Header-len(qcow2Magic))...)
 	binary.BigEndian.PutUint64(header[qcow2SizeAt:], size)
-	m.put(baseImage.Volume(), 1).data = header
+	m.put(volume, 1).data = header
 }
 
 // put makes a volume that nobody asked for.

@@ -24,6 +24,25 @@ func (l *lab) withImage(t *testing.T, content []byte, format string) {
 	l.cfg.Images[debian] = ImageConfig{File: file, SHA256: hex.EncodeToString(sum[:]), Format: format}
 }
 
+// fetched gives every host the image of the configuration, as a fetch leaves it.
+func (l *lab) fetched() {
+	volume := l.cfg.Images[debian].entry(debian).Volume()
+	for _, h := range l.hosts {
+		h.putImage(volume, 2<<30)
+	}
+}
+
+// forget takes the image of the configuration off every host.
+func (l *lab) forget() {
+	volume := l.cfg.Images[debian].entry(debian).Volume()
+	for _, h := range l.hosts {
+		h.mu.Lock()
+		delete(h.volumes, volume)
+		delete(h.volumes, volume+".complete")
+		h.mu.Unlock()
+	}
+}
+
 func qcow2(size uint64) []byte {
 	content := make([]byte, 1<<20)
 	copy(content, qcow2Magic)
