@@ -71,7 +71,7 @@ test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts,
 	@case " $(SKIP) " in *" kvm "*) echo "kvm: left out, as SKIP=kvm asks"; exit 0;; esac; \
 	go run ./tools/kvmlab check && go run ./tools/kvmlab images || exit 1; \
 	report=$$(mktemp) && trap 'rm -f "$$report"' EXIT && \
-	KVM_REPORT=$$report go test -p 1 -count=1 -tags=integration -timeout $(TIMEOUT) \
+	KVM_REPORT=$$report go test -p 1 -count=1 -tags=integration -timeout 30m \
 	./providers/kvm/... ./testsuite/kvm && grep "^kvm: " "$$report"
 
 # Whatever it starts is in namespaces of its own, and goes with them.
