@@ -5,15 +5,12 @@
 package kubeapi
 
 import (
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,9 +55,6 @@ type faults struct {
 	silent       bool   // no Pod gets an address
 	pageSize     int64  // at most; 0: as asked
 }
-
-// Action is what a request does.
-type Action struct{ Verb, Group, Resource, Namespace, Name string }
 
 // The looks that a Pod takes to start, and to be gone.
 const (
@@ -125,34 +118,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	encode(w, answer)
-}
-
-// actionOf reads a path such as /api/v1/namespaces/egress/pods/name.
-func actionOf(r *http.Request) (a Action) {
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if parts[0] == "version" || parts[0] == "readyz" {
-		return Action{Verb: "get", Resource: parts[0]}
-	}
-	rest := parts[2:]
-	if parts[0] == "apis" {
-		a.Group, rest = parts[1], parts[3:]
-	}
-	if rest[0] == "namespaces" && len(rest) > 2 {
-		a.Namespace, rest = rest[1], rest[2:]
-	}
-	a.Resource = rest[0]
-	if len(rest) > 1 {
-		a.Name = rest[1]
-	}
-	a.Verb = map[string]string{"POST": "create", "PUT": "update", "DELETE": "delete", "GET": "get"}[r.Method]
-	if a.Verb == "get" && a.Name == "" {
-		a.Verb = "list"
-	}
-	return a
-}
-
-func (a Action) gvr() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: a.Group, Version: "v1", Resource: a.Resource}
 }
 
 func (s *Server) answer(r *http.Request, a Action) (any, error) {
@@ -282,43 +247,6 @@ func (s *Server) listPods(r *http.Request, a Action) (any, error) {
 		}
 	}
 	return list, nil
-}
-
-func decode(r *http.Request) (runtime.Object, error) {
-	raw, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw, nil, nil)
-	return obj, err
-}
-
-func encode(w http.ResponseWriter, answer any) {
-	w.Header().Set("Content-Type", "application/json")
-	obj, is := answer.(runtime.Object)
-	if !is {
-		_ = json.NewEncoder(w).Encode(answer)
-		return
-	}
-	version := corev1.SchemeGroupVersion
-	switch obj.(type) {
-	case *networkingv1.NetworkPolicy:
-		version = networkingv1.SchemeGroupVersion
-	case *authorizationv1.SelfSubjectAccessReview:
-		version = authorizationv1.SchemeGroupVersion
-	}
-	_ = scheme.Codecs.LegacyCodec(version).Encode(obj, w)
-}
-
-func fail(w http.ResponseWriter, err error) {
-	status := apierrors.NewInternalError(err).Status()
-	if known, is := err.(apierrors.APIStatus); is {
-		status = known.Status()
-	}
-	status.Kind, status.APIVersion = "Status", "v1"
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status)
 }
 
 // Calls returns the calls that there were, such as "get pods", in their order.
