@@ -55,10 +55,15 @@ func (p *Provider) delete(ctx context.Context, at place) (did string, _ error) {
 	if err := deletable(s.instance); err != nil {
 		return "", err
 	}
-	if leaving(s.instance) {
-		return didNothing, nil
+	if !leaving(s.instance) {
+		return p.send(ctx, s)
 	}
-	return p.send(ctx, s)
+	if s.preempted {
+		// It stops, and stays: to say that the delete was accepted would have nobody ask again.
+		return "", transient("Google is taking the instance back (compute.instances.preempted), and it is %s: "+
+			"it can be deleted once it has stopped", s.instance.GetStatus())
+	}
+	return didNothing, nil
 }
 
 // deletable refuses what nobody should delete by an ID.

@@ -165,6 +165,26 @@ func TestNothingIsSentWhileAnInstanceLeaves(t *testing.T) {
 	}
 }
 
+// What stops because Google takes it back stays once it has stopped: a delete that was
+// not sent was not accepted.
+func TestADeleteDuringAPreemptionIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	slow := usualPace()
+	slow.Stopping = 100 * step
+	id := l.create(request())
+	l.running(id)
+	l.cloud.SetPace(slow)
+	l.machine(id).Preempt()
+	err := l.Delete(t.Context(), id)
+	require.Equal(t, providers.ErrTransient, providers.ClassOf(err))
+	require.ErrorContains(t, err, "STOPPING")
+	require.Zero(t, l.cloud.Count("instances.delete"), "one that is sent now may be one of a storm")
+	require.Eventually(t, func() bool { return l.Delete(t.Context(), id) == nil }, soon, tick)
+	l.gone(id)
+	require.Equal(t, 1, l.cloud.Count("instances.delete"))
+}
+
 // After a delete that failed, the next one is another, and not answered with the first.
 func TestADeleteThatFailsLateIsSentAgain(t *testing.T) {
 	t.Parallel()

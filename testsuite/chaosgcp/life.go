@@ -28,9 +28,11 @@ const (
 	together  = 20 // requests at a time
 	seed      = 7
 
-	storm        = 40 * time.Second
-	soldOut      = 12 * time.Second // each of two zones, one after the other
-	settleWithin = 90 * time.Second
+	storm   = 40 * time.Second
+	soldOut = 12 * time.Second // each of two zones, one after the other
+	// settleWithin is longer than the two minutes after which the workflow asks again for a
+	// delete that was accepted and did not come about.
+	settleWithin = 3 * time.Minute
 	lookEvery    = time.Second
 )
 
