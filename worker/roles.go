@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
@@ -85,7 +86,7 @@ func (p *process) startWorker(ctx context.Context) error {
 }
 
 func (p *process) listenAPI(ctx context.Context) (err error) {
-	p.api, err = listen(ctx, p.cfg.API, "the API", config.EnvAPIPort)
+	p.api, err = listen(ctx, p.cfg.API.Listen, "the API", config.EnvAPIPort)
 	if err != nil {
 		return err
 	}
@@ -100,9 +101,32 @@ func (p *process) serveAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	options := server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint}
+	if err := p.guard(&options); err != nil {
+		return usageError{err}
+	}
 	p.awaited = newAwaitedFleet()
-	s := server.New(p.awaited, server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint})
+	s := server.New(p.awaited, options) //nolint:contextcheck // every request has its own
 	p.stopAPI = p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
+	return nil
+}
+
+// guard adds who may ask, and what the API proves itself with.
+func (p *process) guard(options *server.Options) error {
+	if p.cfg.API.TokensFile != "" {
+		keys, err := access.Open(p.cfg.API.TokensFile, p.log, nil)
+		if err != nil {
+			return err
+		}
+		options.Keys = keys
+	}
+	if p.cfg.API.TLS != (config.TLS{}) {
+		own, err := openCertificate(p.cfg.API.TLS, p.log)
+		if err != nil {
+			return err
+		}
+		options.TLS = own.config()
+	}
 	return nil
 }
 

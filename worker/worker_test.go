@@ -71,7 +71,7 @@ func settings(temporal int) config.Config {
 	return config.Config{
 		Installation: "test", Roles: []config.Role{config.RoleAPI},
 		Temporal: config.Temporal{Host: "127.0.0.1", Port: temporal, Namespace: "default"},
-		API:      config.Listen{Host: "127.0.0.1"}, Metrics: config.Listen{Host: "127.0.0.1"},
+		API:      config.API{Listen: config.Listen{Host: "127.0.0.1"}}, Metrics: config.Listen{Host: "127.0.0.1"},
 		Log: config.Log{Format: config.FormatText}, MaxConcurrentActivities: 1, StickyCacheSize: 1,
 	}
 }

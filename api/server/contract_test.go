@@ -67,9 +67,31 @@ func TestEveryOperationTakesTheQueryOfTheContractAndNoOther(t *testing.T) {
 					want = append(want, parameter.Value.Name)
 				}
 			}
+			if operation.Security != nil {
+				for _, way := range *operation.Security {
+					if _, query := way["query"]; query {
+						want = append(want, "token")
+					}
+				}
+			}
 			got, checked := taken[operation.OperationID]
 			require.Equal(t, strings.HasPrefix(path, "/v1/"), checked, operation.OperationID)
 			require.ElementsMatch(t, want, got, operation.OperationID)
+		}
+	}
+}
+
+func TestEveryOperationNeedsTheScopeOfTheContract(t *testing.T) {
+	t.Parallel()
+	scopes := server.Scopes()
+	for path, item := range loadContract(t).Paths.Map() {
+		for _, operation := range item.Operations() {
+			if operation.Security != nil && len(*operation.Security) == 0 {
+				require.Contains(t, []string{"/healthz", "/readyz"}, path, "nothing else is open")
+				continue
+			}
+			want, _ := operation.Extensions["x-scope"].(string)
+			require.Equal(t, want, string(scopes[operation.OperationID]), operation.OperationID)
 		}
 	}
 }
@@ -88,7 +110,7 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 			}
 			require.NoError(t, err)
 			answer := call.send(t)
-			request := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			request := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route, Options: anybody()}
 			if answer.Code < http.StatusBadRequest {
 				require.NoError(t, openapi3filter.ValidateRequest(t.Context(), request))
 			}
@@ -123,7 +145,7 @@ func TestTheContractRefusesWhatTheServerRefuses(t *testing.T) {
 			r := put.request(t)
 			route, path, err := router.FindRoute(r)
 			require.NoError(t, err)
-			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route, Options: anybody()}
 			require.Error(t, openapi3filter.ValidateRequest(t.Context(), input))
 		})
 	}
@@ -147,10 +169,15 @@ func TestTheContractRefusesTheMessagesThatTheServerRefuses(t *testing.T) {
 			r := refused.request(t)
 			route, path, err := router.FindRoute(r)
 			require.NoError(t, err)
-			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route}
+			input := &openapi3filter.RequestValidationInput{Request: r, PathParams: path, Route: route, Options: anybody()}
 			require.Error(t, openapi3filter.ValidateRequest(t.Context(), input))
 		})
 	}
+}
+
+// anybody leaves tokens to the tests that are about them.
+func anybody() *openapi3filter.Options {
+	return &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 }
 
 // request is the call as the contract judges it.

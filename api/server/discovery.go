@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/discovery"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -17,7 +18,7 @@ import (
 
 // GetDiscovery answers from the snapshot.
 func (h handlers) GetDiscovery(
-	_ context.Context, r openapi.GetDiscoveryRequestObject,
+	ctx context.Context, r openapi.GetDiscoveryRequestObject,
 ) (openapi.GetDiscoveryResponseObject, error) {
 	format := discovery.JSON
 	if r.Params.Format != nil {
@@ -29,7 +30,11 @@ func (h handlers) GetDiscovery(
 			Problem: "is not one of " + formatNames(),
 		}
 	}
-	document, age, err := h.snapshot.document(format)
+	var keep func(v1.Endpoint) bool
+	if grant := access.Of(ctx); grant.Restricted() {
+		keep = func(e v1.Endpoint) bool { return grant.Sees(e.Namespace, e.Labels) }
+	}
+	document, age, err := h.snapshot.document(format, keep)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/egressfleet/egressfleet/api/access"
 )
 
 // Refresh loads the snapshot as a tick does.
@@ -14,7 +16,22 @@ func (s *Server) Refresh(ctx context.Context) { s.snapshot.refresh(ctx) }
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 
 // QueryParameters are the names that each operation takes.
-func QueryParameters() map[string][]string { return queryParameters }
+func QueryParameters() map[string][]string {
+	names := map[string][]string{}
+	for name, o := range operations {
+		names[name] = o.query
+	}
+	return names
+}
+
+// Scopes are what each operation needs.
+func Scopes() map[string]access.Scope {
+	scopes := map[string]access.Scope{}
+	for name, o := range operations {
+		scopes[name] = o.scope
+	}
+	return scopes
+}
 
 // HTTPServer is what Run serves with.
 func (s *Server) HTTPServer() *http.Server { return s.httpServer() }

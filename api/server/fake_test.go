@@ -296,11 +296,14 @@ func configured() *v1.ProviderList {
 	}
 }
 
-func newStage(proxies ...v1.Proxy) *stage {
+func newStage(proxies ...v1.Proxy) *stage { return newStageWith(nil, proxies...) }
+
+// newStageWith requires the tokens of keys.
+func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
 	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured()}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.server = server.New(s.fleet, server.Options{
-		Logger: logger, Clock: s.clock,
+		Logger: logger, Clock: s.clock, Keys: keys,
 		Providers: func() (v1.ProviderList, bool) {
 			if s.providers == nil {
 				return v1.ProviderList{}, false

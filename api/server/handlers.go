@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -40,6 +41,9 @@ func (h handlers) ApplyProxy(
 	if err != nil {
 		return nil, err
 	}
+	if err := h.mayApply(ctx, wanted); err != nil {
+		return nil, err
+	}
 	applied, created, err := h.fleet.Apply(ctx, wanted, id)
 	switch {
 	case err != nil:
@@ -61,7 +65,7 @@ func (h handlers) GetProxy(
 	if err := checkNames(r.Namespace, r.Name); err != nil {
 		return nil, err
 	}
-	found, err := h.fleet.Get(ctx, r.Namespace, r.Name)
+	found, err := h.seen(ctx, r.Namespace, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +85,11 @@ func (h handlers) ListProxies(
 		return nil, err
 	}
 	items := make([]v1.Proxy, 0, len(found)) // an empty list is [], never null
+	grant := access.Of(ctx)
 	for _, p := range found {
-		items = append(items, redacted(p))
+		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) {
+			items = append(items, redacted(p))
+		}
 	}
 	slices.SortStableFunc(items, func(a, b v1.Proxy) int {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))

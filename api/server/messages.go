@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -26,7 +27,16 @@ func (h handlers) DeleteProxy(
 			"is missing: skipCleanup leaves what is at the backend, and needs a reason",
 		}
 	}
+	if grant := access.Of(ctx); wish.SkipCleanup && !grant.May(access.ScopeAdmin) {
+		return nil, &problem{
+			forbidden, skipCleanup, "true",
+			"leaves something behind, for which the token " + grant.Name + " needs the scope admin",
+		}
+	}
 	if err := wish.Validate(); err != nil {
+		return nil, err
+	}
+	if err := h.mayTouch(ctx, r.Namespace, r.Name); err != nil {
 		return nil, err
 	}
 	remove := h.fleet.Delete
@@ -44,7 +54,7 @@ func (h handlers) DeleteProxy(
 func (h handlers) ReplaceProxy(
 	ctx context.Context, r openapi.ReplaceProxyRequestObject,
 ) (openapi.ReplaceProxyResponseObject, error) {
-	why, id, err := received(target{r.Namespace, r.Name, "replace"}, r.Params.IdempotencyKey, r.Body)
+	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "replace"}, r.Params.IdempotencyKey, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +69,7 @@ func (h handlers) ReplaceProxy(
 func (h handlers) RetryProxy(
 	ctx context.Context, r openapi.RetryProxyRequestObject,
 ) (openapi.RetryProxyResponseObject, error) {
-	why, id, err := received(target{r.Namespace, r.Name, "retry"}, r.Params.IdempotencyKey, r.Body)
+	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "retry"}, r.Params.IdempotencyKey, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +84,7 @@ func (h handlers) RetryProxy(
 func (h handlers) HoldProxy(
 	ctx context.Context, r openapi.HoldProxyRequestObject,
 ) (openapi.HoldProxyResponseObject, error) {
-	hold, id, err := received(target{r.Namespace, r.Name, "hold"}, r.Params.IdempotencyKey, r.Body)
+	hold, id, err := received(ctx, h, target{r.Namespace, r.Name, "hold"}, r.Params.IdempotencyKey, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +100,7 @@ func (h handlers) HoldProxy(
 func (h handlers) ResumeProxy(
 	ctx context.Context, r openapi.ResumeProxyRequestObject,
 ) (openapi.ResumeProxyResponseObject, error) {
-	why, id, err := received(target{r.Namespace, r.Name, "resume"}, r.Params.IdempotencyKey, r.Body)
+	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "resume"}, r.Params.IdempotencyKey, r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +116,9 @@ func (h handlers) GetTimeline(
 	ctx context.Context, r openapi.GetTimelineRequestObject,
 ) (openapi.GetTimelineResponseObject, error) {
 	if err := checkNames(r.Namespace, r.Name); err != nil {
+		return nil, err
+	}
+	if err := h.mayTouch(ctx, r.Namespace, r.Name); err != nil {
 		return nil, err
 	}
 	events, err := h.fleet.Timeline(ctx, r.Namespace, r.Name)
@@ -127,7 +140,9 @@ type message interface {
 
 // received checks a message and names its request: by its key together with what it
 // asks for, or by a name of its own.
-func received[M message](to target, key *string, body *M) (said M, id string, err error) {
+func received[M message](
+	ctx context.Context, h handlers, to target, key *string, body *M,
+) (said M, id string, err error) {
 	if err = checkKey(key); err == nil {
 		err = checkNames(to.Namespace, to.Name)
 	}
@@ -137,7 +152,10 @@ func received[M message](to target, key *string, body *M) (said M, id string, er
 	if body != nil {
 		said = *body
 	}
-	if err = said.Validate(); err != nil {
+	if err = said.Validate(); err == nil {
+		err = h.mayTouch(ctx, to.Namespace, to.Name)
+	}
+	if err != nil {
 		return said, "", err
 	}
 	id, err = requestID(key, struct {

@@ -45,6 +45,7 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			attrs = append(attrs, slog.String("error", fault.Error()))
 		}
 		s.log.LogAttrs(c.Request().Context(), levelOf(method, status), "request", attrs...)
+		s.audit(c.Request().Context(), c)
 		return err
 	}
 }
@@ -128,8 +129,11 @@ func answer(c echo.Context, failed error) error {
 	header := c.Response().Header()
 	header.Set(echo.HeaderContentType, problemJSON)
 	header.Set(echo.HeaderCacheControl, "no-store")
-	if problem.kind.status == http.StatusServiceUnavailable {
+	switch problem.kind.status {
+	case http.StatusServiceUnavailable:
 		header.Set(echo.HeaderRetryAfter, strconv.Itoa(int(retryAfter.Seconds())))
+	case http.StatusUnauthorized:
+		header.Set(echo.HeaderWWWAuthenticate, `Bearer realm="egressfleet"`)
 	}
 	c.Response().WriteHeader(problem.kind.status)
 	return json.NewEncoder(c.Response()).Encode(problem.document(c.Request()))

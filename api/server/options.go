@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"time"
@@ -17,6 +18,10 @@ type Options struct {
 	// Providers returns the providers of this process, and whether it has any to tell
 	// of; nil has none. It must not block.
 	Providers func() (v1.ProviderList, bool)
+	// Keys say what tokens may do; nil: none is required.
+	Keys Keys
+	// TLS is what Run serves with; nil: plain HTTP.
+	TLS *tls.Config
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
@@ -17,28 +18,35 @@ const (
 	skipCleanup    = "skipCleanup"
 )
 
-// queryParameters are those of openapi.yaml, by operation. A name that is not here
-// is refused: a mistyped filter must not become no filter. The health checks are
-// left out, because what supervisors add to them is their own affair.
-var queryParameters = map[string][]string{
-	"listProviders": nil,
-	"applyProxy":    nil,
-	"getProxy":      nil,
-	"deleteProxy":   {skipCleanup, "reason"},
-	"replaceProxy":  nil,
-	"retryProxy":    nil,
-	"holdProxy":     nil,
-	"resumeProxy":   nil,
-	"getTimeline":   nil,
-	"listProxies":   nil,
-	"getDiscovery":  {"format"},
+// operation is what a route demands beyond its handler.
+type operation struct {
+	scope access.Scope // that a token needs
+	// query are the parameters of openapi.yaml. A name that is not there is refused: a
+	// mistyped filter must not become no filter.
+	query []string
 }
 
-// parameterChecks are the middlewares that hold each operation to its parameters.
-func parameterChecks() map[string][]echo.MiddlewareFunc {
+// operations are those of openapi.yaml by operationId. The health checks are left out:
+// they need no token, and what supervisors add to them is their own affair.
+var operations = map[string]operation{
+	"listProviders": {access.ScopeRead, nil},
+	"listProxies":   {access.ScopeRead, nil},
+	"getProxy":      {access.ScopeRead, nil},
+	"getTimeline":   {access.ScopeRead, nil},
+	"applyProxy":    {access.ScopeWrite, nil},
+	"deleteProxy":   {access.ScopeWrite, []string{skipCleanup, "reason"}},
+	"replaceProxy":  {access.ScopeWrite, nil},
+	"retryProxy":    {access.ScopeWrite, nil},
+	"holdProxy":     {access.ScopeWrite, nil},
+	"resumeProxy":   {access.ScopeWrite, nil},
+	"getDiscovery":  {access.ScopeDiscovery, []string{"format", tokenParameter}},
+}
+
+// operationChecks are the middlewares that hold each operation to its table.
+func operationChecks() map[string][]echo.MiddlewareFunc {
 	checks := map[string][]echo.MiddlewareFunc{}
-	for operation, query := range queryParameters {
-		checks[operation] = []echo.MiddlewareFunc{checkParameters(query)}
+	for name, o := range operations {
+		checks[name] = []echo.MiddlewareFunc{allow(o.scope), checkParameters(o.query)}
 	}
 	return checks
 }

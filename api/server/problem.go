@@ -27,6 +27,8 @@ var (
 	unknownField     = kind{"unknown-field", "Unknown field", http.StatusBadRequest}
 	duplicateField   = kind{"duplicate-field", "Duplicate field", http.StatusBadRequest}
 	missingParameter = kind{"missing-parameter", "Missing parameter", http.StatusBadRequest}
+	unauthenticated  = kind{"unauthenticated", "Who is asking is not known", http.StatusUnauthorized}
+	forbidden        = kind{"forbidden", "Not allowed", http.StatusForbidden}
 	notFound         = kind{"not-found", "No such proxy", http.StatusNotFound}
 	providersUnknown = kind{"providers-unknown", "Providers are unknown", http.StatusNotFound}
 	noSuchRoute      = kind{"no-such-route", "No such route", http.StatusNotFound}
@@ -36,6 +38,7 @@ var (
 	bodyTooLarge     = kind{"body-too-large", "Body too large", http.StatusRequestEntityTooLarge}
 	unsupportedMedia = kind{"unsupported-media-type", "Unsupported media type", http.StatusUnsupportedMediaType}
 	invalidField     = kind{"invalid-field", "Invalid value", http.StatusUnprocessableEntity}
+	tooManyRequests  = kind{"too-many-requests", "Too many requests", http.StatusTooManyRequests}
 	internalFault    = kind{"internal", "Internal error", http.StatusInternalServerError}
 	unavailable      = kind{"unavailable", "The fleet is unavailable", http.StatusServiceUnavailable}
 	notReady         = kind{"not-ready", "Not ready", http.StatusServiceUnavailable}

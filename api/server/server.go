@@ -6,6 +6,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -23,6 +24,8 @@ type Server struct {
 	clock    Clock
 	log      *slog.Logger
 	limits   Limits
+	keys     Keys
+	tls      *tls.Config
 }
 
 // New builds a server. It asks nobody anything before Run.
@@ -31,19 +34,25 @@ func New(fleet Fleet, opts Options) *Server {
 	s := &Server{
 		echo:     echo.New(),
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger},
-		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits,
+		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
 	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
-	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors)
+	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
 		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
+	}
+	if s.keys != nil { // for browsers, which is not what the contract is about
+		desk := newLogin(s.keys, s.clock)
+		s.echo.GET(loginPath, desk.show)
+		s.echo.POST(loginPath, desk.enter)
+		s.echo.POST("/logout", desk.leave)
 	}
 	// Every other route is in the generated table.
 	operations := openapi.NewStrictHandler(handlers{
 		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},
 	}, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
-		openapi.RegisterHandlersOptions{OperationMiddlewares: parameterChecks()})
+		openapi.RegisterHandlersOptions{OperationMiddlewares: operationChecks()})
 	return s
 }
 
@@ -74,7 +83,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	}()
 	server := s.httpServer()
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- s.serve(server, listener) }()
 	select {
 	case err := <-served:
 		return errors.Join(err, server.Close())
@@ -85,6 +94,14 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		}
 		return err
 	}
+}
+
+func (s *Server) serve(server *http.Server, listener net.Listener) error {
+	if s.tls == nil {
+		return server.Serve(listener)
+	}
+	server.TLSConfig = s.tls.Clone()
+	return server.ServeTLS(listener, "", "")
 }
 
 func (s *Server) shutdown(ctx context.Context, server *http.Server) error {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type snapshot struct {
 type list struct {
 	at           time.Time // when it was asked for, so true then or later
 	failed       bool      // a refresh after it failed
+	content      v1.Discovery
 	fresh, stale renderings
 }
 
@@ -76,8 +78,8 @@ func (s *snapshot) refresh(ctx context.Context) {
 
 // newList renders every format now, so that a request only copies bytes.
 func newList(at time.Time, proxies []v1.Proxy) (*list, error) {
-	next := &list{at: at, fresh: renderings{}, stale: renderings{}}
 	content := v1.Discovery{GeneratedAt: at, Proxies: discovery.Endpoints(proxies)}
+	next := &list{at: at, content: content, fresh: renderings{}, stale: renderings{}}
 	for _, format := range discovery.Formats() {
 		for stale, into := range map[bool]renderings{false: next.fresh, true: next.stale} {
 			content.Stale = stale
@@ -91,21 +93,40 @@ func newList(at time.Time, proxies []v1.Proxy) (*list, error) {
 	return next, nil
 }
 
-// document returns the list in a format and its age, or the problem that none is
-// known. An unknown list is never an empty one: a client would stop crawling.
-func (s *snapshot) document(format discovery.Format) (discovery.Document, time.Duration, error) {
+// current returns the list, its age, and whether that is too much; or the problem that
+// none is known. An unknown list is never an empty one: a client would stop crawling.
+func (s *snapshot) current() (now *list, age time.Duration, stale bool, err error) {
 	last := s.last.Load()
 	if last == nil {
-		return discovery.Document{}, 0, &problem{kind: discoveryUnknown, detail: "no list has been loaded yet"}
+		return nil, 0, false, &problem{kind: discoveryUnknown, detail: "no list has been loaded yet"}
 	}
-	age := max(0, s.clock.Now().Sub(last.at))
-	switch {
-	case age > unknownAfter:
-		return discovery.Document{}, age, &problem{
+	age = max(0, s.clock.Now().Sub(last.at))
+	if age > unknownAfter {
+		return nil, age, false, &problem{
 			kind:   discoveryUnknown,
 			detail: "the last list is from " + last.at.UTC().Format(time.RFC3339) + ", too old to be true",
 		}
-	case last.failed, age > staleAfter:
+	}
+	return last, age, last.failed || age > staleAfter, nil
+}
+
+// document returns the list in a format, or the part of it that keep wants; nil keeps
+// everything, which is rendered already.
+func (s *snapshot) document(
+	format discovery.Format, keep func(v1.Endpoint) bool,
+) (discovery.Document, time.Duration, error) {
+	last, age, stale, err := s.current()
+	switch {
+	case err != nil:
+		return discovery.Document{}, age, err
+	case keep != nil:
+		part := last.content
+		part.Stale, part.Proxies = stale, slices.DeleteFunc(slices.Clone(part.Proxies), func(e v1.Endpoint) bool {
+			return !keep(e)
+		})
+		document, err := discovery.Render(format, part)
+		return document, age, err
+	case stale:
 		return last.stale[format], age, nil
 	default:
 		return last.fresh[format], age, nil

@@ -32,7 +32,7 @@ type Config struct {
 	Installation string // DNS label; one per Temporal namespace
 	Roles        []Role // sorted, at least one
 	Temporal     Temporal
-	API          Listen
+	API          API
 	Metrics      Listen
 	Echo         Echo
 	Health       Health
@@ -98,6 +98,38 @@ func (c Codec) validate() error {
 	default:
 		return nil
 	}
+}
+
+// API is where the API is served, to whom and how.
+type API struct {
+	Listen
+	// TokensFile lists the tokens and what each may do; empty: none is asked for.
+	TokensFile string
+	TLS        TLS
+}
+
+// TLS is what the API proves itself with; the zero value is plain HTTP.
+type TLS struct{ Certificate, Key string }
+
+// validate returns nil, or what would let everybody in, or nobody.
+func (a API) validate() error {
+	switch {
+	case a.TLS.Certificate == "" && a.TLS.Key != "":
+		return fmt.Errorf("api.tls.key: %q needs api.tls.certificate", a.TLS.Key)
+	case a.TLS.Certificate != "" && a.TLS.Key == "":
+		return fmt.Errorf("api.tls.certificate: %q needs api.tls.key", a.TLS.Certificate)
+	case a.TokensFile == "" && !loopback(a.Host):
+		return fmt.Errorf("api.host: %q can be reached from elsewhere, and needs api.tokensFile: without tokens "+
+			"whoever reaches the API may do everything", a.Host)
+	default:
+		return nil
+	}
+}
+
+// loopback reports whether only this machine reaches a host.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Listen is an address to serve on. Port 0 takes any free one.

@@ -34,7 +34,7 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 	require.Equal(t, config.Config{
 		Installation: "dev", Roles: []config.Role{config.RoleAPI, config.RoleWorker}, ProvidersFile: "p.yaml",
 		Temporal:                config.Temporal{Host: "127.0.0.1", Port: 7233, Namespace: "default"},
-		API:                     config.Listen{Host: "127.0.0.1", Port: 8080},
+		API:                     config.API{Listen: config.Listen{Host: "127.0.0.1", Port: 8080}},
 		Metrics:                 config.Listen{Host: "127.0.0.1", Port: 9464},
 		Echo:                    config.Echo{Port: 8443},
 		Log:                     config.Log{Format: "text"},
@@ -57,7 +57,7 @@ steadyPoll: 90s
 gc: {interval: 1h}
 drift: {interval: 3m}
 check: {interval: 45s}
-api: {host: "::1", port: 1}
+api: {host: "::1", port: 1, tokensFile: /run/api-tokens.yaml, tls: {certificate: /run/tls.crt, key: /run/tls.key}}
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
 health: {target: "probe.example:8443"}
@@ -78,10 +78,14 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		Installation: "from-file", Roles: []config.Role{config.RoleWorker}, ProvidersFile: "file.yaml",
 		SecretsDir: "/run/secrets",
 		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
-		API:        config.Listen{Host: "::1", Port: 1}, Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
-		Echo:   config.Echo{Port: 4, Certificate: "/run/echo.pem"},
-		Health: config.Health{Target: "probe.example:8443"},
-		Log:    config.Log{Level: slog.LevelDebug - 4, Format: "json"},
+		API: config.API{
+			Listen: config.Listen{Host: "::1", Port: 1}, TokensFile: "/run/api-tokens.yaml",
+			TLS: config.TLS{Certificate: "/run/tls.crt", Key: "/run/tls.key"},
+		},
+		Metrics: config.Listen{Host: "127.0.0.1", Port: 2},
+		Echo:    config.Echo{Port: 4, Certificate: "/run/echo.pem"},
+		Health:  config.Health{Target: "probe.example:8443"},
+		Log:     config.Log{Level: slog.LevelDebug - 4, Format: "json"},
 		Codec: config.Codec{
 			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
@@ -91,6 +95,30 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	}, got)
 	require.Equal(t, "[::1]:1", got.API.Address())
 	require.Equal(t, "127.0.0.1:4", got.Echo.Listen().Address(), "on loopback, always")
+}
+
+func TestAnAPIThatOthersReachNeedsTokens(t *testing.T) {
+	t.Parallel()
+	for host, open := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
+		"0.0.0.0": false, "::": false, "10.0.0.1": false, "fleet.example": false, "localhost.example": false,
+	} {
+		text := "installation: dev\nroles: [api]\napi: {host: '" + host + "'}\n"
+		_, err := load(t, text, nil, nil)
+		if open {
+			require.NoError(t, err, host)
+			continue
+		}
+		require.ErrorContains(t, err, `api.host: "`+host+`" can be reached from elsewhere, and needs api.tokensFile`)
+		_, err = load(t, text, nil, []string{"--api-tokens-file", "tokens.yaml"})
+		require.NoError(t, err, host)
+		_, err = load(t, text, nil, []string{"--role", "worker", "--providers-file", "p.yaml"})
+		require.NoError(t, err, "a process that serves no API")
+	}
+	_, err := load(t, "installation: dev\nroles: [api]\napi: {tls: {key: k.pem}}\n", nil, nil)
+	require.ErrorContains(t, err, `api.tls.key: "k.pem" needs api.tls.certificate`)
+	_, err = load(t, "installation: dev\nroles: [api]\napi: {tls: {certificate: c.pem}}\n", nil, nil)
+	require.ErrorContains(t, err, `api.tls.certificate: "c.pem" needs api.tls.key`)
 }
 
 func TestAVariableBeatsTheFileAndAFlagBeatsBoth(t *testing.T) {

@@ -134,6 +134,9 @@ func (l *layers) config() (Config, error) {
 		faults = append(faults, errors.New("providersFile: is required for the role worker "+
 			"(--providers-file, "+EnvPrefix+"PROVIDERS_FILE, or the configuration file)"))
 	}
+	if c.Plays(RoleAPI) {
+		faults = append(faults, c.API.validate())
+	}
 	return c, errors.Join(append(faults, c.Codec.validate())...)
 }
 

@@ -72,6 +72,20 @@ func addressSettings() []setting {
 			func(c *Config, v string) error { return setPort(&c.API.Port, v) },
 		},
 		{
+			"api.tls.certificate", "api-tls-certificate", "", "file with the certificate chain that the API is served with, " +
+				"PEM; followed; plain HTTP where it is not set",
+			func(c *Config, v string) error { c.API.TLS.Certificate = v; return nil },
+		},
+		{
+			"api.tls.key", "api-tls-key", "", "file with the private key of api.tls.certificate, PEM",
+			func(c *Config, v string) error { c.API.TLS.Key = v; return nil },
+		},
+		{
+			"api.tokensFile", "api-tokens-file", "", "file with the tokens that the API asks for, and what each may do; " +
+				"followed; without it the API asks for none, and listens on loopback only",
+			func(c *Config, v string) error { c.API.TokensFile = v; return nil },
+		},
+		{
 			"echo.certificate", "echo-certificate", "", "file for the certificate of the echo target: the role api writes it, " +
 				"and the roles worker and outside read it where they are another process; empty where they are one",
 			func(c *Config, v string) error { c.Echo.Certificate = v; return nil },

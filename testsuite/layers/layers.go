@@ -52,7 +52,8 @@ func everything() []string {
 func rooms() []room {
 	return []room{
 		{path: "api/v1", stdlibOnly: true, noInternal: true},
-		{path: "api/server/...", open: []string{"api/v1", "api/discovery/...", "starter/fleet"}, never: []string{temporal}},
+		{path: "api/server/...", open: []string{"api/v1", "api/access", "api/discovery/...", "starter/fleet"}, never: []string{temporal}},
+		{path: "api/access", never: []string{temporal, echo}},
 		{path: "api/discovery/...", open: []string{"api/v1", "starter/fleet"}, never: []string{temporal}},
 		{path: "starter/fleet/...", open: []string{"api/v1", "workflows/..."}, never: []string{echo}},
 		{path: "workflows/...", open: []string{"api/v1", "activities", "providers"}, never: impure()},
