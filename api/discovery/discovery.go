@@ -1,19 +1,16 @@
 // Package discovery renders the list of proxies that clients may use now: one
 // list, many formats. It imports only api/v1 and knows neither HTTP nor where the
 // list comes from. Start reading at Render; a new format is one more row of
-// renderers.
+// renderers in formats.go.
 package discovery
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -21,12 +18,6 @@ import (
 
 // Format is a way to write the list, as clients name it in ?format=.
 type Format string
-
-// The formats.
-const (
-	JSON Format = "json" // the v1.Discovery document
-	Text Format = "txt"  // one http://ip:port a line, as rotating-proxy middlewares read it
-)
 
 // Document is the list in one format.
 type Document struct {
@@ -39,11 +30,6 @@ type Document struct {
 type renderer struct {
 	contentType string
 	body        func(v1.Discovery) ([]byte, error)
-}
-
-var renderers = map[Format]renderer{
-	JSON: {"application/json", renderJSON},
-	Text: {"text/plain; charset=utf-8", renderText},
 }
 
 // etagBytes of a SHA-256 are enough to tell two lists of one server apart.
@@ -63,7 +49,7 @@ func Render(format Format, list v1.Discovery) (Document, error) {
 	if err != nil {
 		return Document{}, fmt.Errorf("discovery as %s: %w", format, err)
 	}
-	list.GeneratedAt = time.Time{}
+	list.GeneratedAt, list.AgeSeconds = time.Time{}, 0
 	timeless, err := r.body(list)
 	if err != nil {
 		return Document{}, fmt.Errorf("discovery as %s: %w", format, err)
@@ -72,12 +58,12 @@ func Render(format Format, list v1.Discovery) (Document, error) {
 	return Document{r.contentType, body, `W/"` + hex.EncodeToString(sum[:etagBytes]) + `"`}, nil
 }
 
-// Endpoints returns the proxies that clients may use, sorted by namespace and name.
-// It is never nil, because "none" is an answer.
+// Endpoints returns the proxies that can be reached, also those that a probe speaks
+// against, sorted by namespace and name. It is never nil, because "none" is an answer.
 func Endpoints(proxies []v1.Proxy) []v1.Endpoint {
 	endpoints := make([]v1.Endpoint, 0, len(proxies))
 	for _, p := range proxies {
-		if endpoint, usable := v1.EndpointOf(p); usable {
+		if endpoint, reachable := v1.ReachableOf(p); reachable {
 			endpoints = append(endpoints, endpoint)
 		}
 	}
@@ -85,22 +71,4 @@ func Endpoints(proxies []v1.Proxy) []v1.Endpoint {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 	return endpoints
-}
-
-func renderJSON(list v1.Discovery) ([]byte, error) {
-	if list.Proxies == nil {
-		list.Proxies = []v1.Endpoint{} // clients range over it; null breaks some
-	}
-	list.GeneratedAt = list.GeneratedAt.UTC()
-	var out bytes.Buffer
-	err := json.NewEncoder(&out).Encode(list)
-	return out.Bytes(), err
-}
-
-func renderText(list v1.Discovery) ([]byte, error) {
-	var out strings.Builder
-	for _, endpoint := range list.Proxies {
-		out.WriteString(endpoint.URL + "\n")
-	}
-	return []byte(out.String()), nil
 }

@@ -1,7 +1,9 @@
 package discovery_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +45,7 @@ func TestOnlyWhatClientsMayUseIsListed(t *testing.T) {
 			t.Parallel()
 			p := proxy("default", "a", "203.0.113.7")
 			of.change(&p)
-			endpoints := discovery.Endpoints([]v1.Proxy{p})
+			endpoints := discovery.Part(discovery.Endpoints([]v1.Proxy{p}), discovery.Filter{}.Keeps)
 			require.NotNil(t, endpoints)
 			require.Equal(t, of.listed, len(endpoints) == 1)
 		})
@@ -74,15 +76,56 @@ func TestTheTextIsOneURLALine(t *testing.T) {
 
 func TestAnEmptyListIsAnAnswerInEveryFormat(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []discovery.Format{discovery.JSON, discovery.Text}, discovery.Formats())
-	for format, want := range map[discovery.Format]string{
-		discovery.JSON: `{"generatedAt":"2026-01-02T11:00:00Z","stale":false,"proxies":[]}` + "\n",
-		discovery.Text: "",
-	} {
+	wanted := map[discovery.Format]string{
+		discovery.JSON:       `{"version":"v1","generatedAt":"2026-01-02T11:00:00Z","stale":false,"proxies":[]}` + "\n",
+		discovery.Text:       "",
+		discovery.Prometheus: "[]\n",
+		discovery.CSV:        "namespace,name,uid,provider,region,zone,ip,port,url,egressIP,healthy\n",
+		discovery.Env:        "",
+	}
+	for _, format := range discovery.Formats() {
 		document, err := discovery.Render(format, v1.Discovery{GeneratedAt: noon})
 		require.NoError(t, err)
-		require.Equal(t, want, string(document.Body))
 		require.NotEmpty(t, document.ETag)
+		if want, told := wanted[format]; told {
+			require.Equal(t, want, string(document.Body))
+			continue
+		}
+		require.Equal(t, discovery.PAC, format)
+		require.Contains(t, string(document.Body), `var proxies = ["PROXY 127.0.0.1:9"];`, "nobody goes without a proxy")
+	}
+}
+
+func TestEveryFormatWritesItsOwnWay(t *testing.T) {
+	t.Parallel()
+	one := proxy("a", "b", "2001:db8::7")
+	one.Metadata.Labels = map[string]string{"example.com/tier": "gold"}
+	one.Spec.Placement = v1.Placement{Region: "eu, west", Zone: `z"1`}
+	list := v1.Discovery{GeneratedAt: noon, Proxies: discovery.Endpoints([]v1.Proxy{one, proxy("a", "a", "203.0.113.7")})}
+	body := func(f discovery.Format) string {
+		document, err := discovery.Render(f, list)
+		require.NoError(t, err)
+		return string(document.Body)
+	}
+	var groups []struct {
+		Targets []string
+		Labels  map[string]string
+	}
+	require.NoError(t, json.Unmarshal([]byte(body(discovery.Prometheus)), &groups))
+	require.Equal(t, []string{"203.0.113.7:3128"}, groups[0].Targets)
+	require.Equal(t, []string{"[2001:db8::7]:3128"}, groups[1].Targets)
+	require.Equal(t, "gold", groups[1].Labels["__meta_egressfleet_label_example_com_tier"])
+	require.Equal(t, "eu, west", groups[1].Labels["__meta_egressfleet_region"])
+	rows, err := csv.NewReader(strings.NewReader(body(discovery.CSV))).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"a", "b", "u", "local", "eu, west", `z"1`, "2001:db8::7", "3128", "http://[2001:db8::7]:3128", "", "true",
+	}, rows[2])
+	require.Contains(t, body(discovery.PAC), `var proxies = ["PROXY 203.0.113.7:3128","PROXY [2001:db8::7]:3128"];`)
+	for _, line := range []string{
+		"HTTPS_PROXY=http://203.0.113.7:3128\n", "http_proxy=http://203.0.113.7:3128\n", "NO_PROXY=localhost,127.0.0.1,::1\n",
+	} {
+		require.Contains(t, body(discovery.Env), line)
 	}
 }
 
@@ -110,9 +153,10 @@ func TestTheETagIsAboutTheProxiesAndNotTheTime(t *testing.T) {
 
 func TestTheJSONIsTheListItself(t *testing.T) {
 	t.Parallel()
-	want := v1.Discovery{GeneratedAt: noon.UTC(), Stale: true, Proxies: discovery.Endpoints([]v1.Proxy{
-		proxy("a", "a", "203.0.113.7"),
-	})}
+	want := v1.Discovery{
+		Version: v1.DiscoveryVersion, GeneratedAt: noon.UTC(), Stale: true,
+		Proxies: discovery.Endpoints([]v1.Proxy{proxy("a", "a", "203.0.113.7")}),
+	}
 	document, err := discovery.Render(discovery.JSON, want)
 	require.NoError(t, err)
 	var got v1.Discovery

@@ -2,51 +2,127 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/discovery"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
-// GetDiscovery answers from the snapshot.
+// GetDiscovery answers from the snapshot, at once or when there is news.
 func (h handlers) GetDiscovery(
 	ctx context.Context, r openapi.GetDiscoveryRequestObject,
 ) (openapi.GetDiscoveryResponseObject, error) {
-	format := discovery.JSON
-	if r.Params.Format != nil {
-		format = discovery.Format(*r.Params.Format)
-	}
-	if !slices.Contains(discovery.Formats(), format) {
-		return nil, &v1.FieldError{
-			Field: "format", Value: string(format),
-			Problem: "is not one of " + formatNames(),
+	p := r.Params
+	w := wishes{"", p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
+	if p.Format != nil {
+		w.Format = string(*p.Format)
+		if w.Format == "" {
+			return nil, oneOf("format", "", discovery.Formats())
 		}
 	}
-	var keep func(v1.Endpoint) bool
-	if grant := access.Of(ctx); grant.Restricted() {
-		keep = func(e v1.Endpoint) bool { return grant.Sees(e.Namespace, e.Labels) }
-	}
-	document, age, err := h.snapshot.document(format, keep)
+	q, err := queryOf(ctx, w, p.Limit, p.Shuffle, discovery.Formats()...)
 	if err != nil {
 		return nil, err
 	}
-	return discoveryResponse{document, age, r.Params.IfNoneMatch}, nil
+	patience, err := waitOf(p.Wait)
+	if err != nil {
+		return nil, err
+	}
+	document, age, err := h.snapshot.document(q)
+	if err == nil && patience > 0 && p.IfNoneMatch != nil && matches(*p.IfNoneMatch, document.ETag) {
+		document, age, err = h.snapshot.await(ctx, q, *p.IfNoneMatch, patience)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return discoveryResponse{document, age, p.IfNoneMatch}, nil
 }
 
-func formatNames() string {
-	var names []string
-	for _, format := range discovery.Formats() {
-		names = append(names, string(format))
+// await returns the list when it is another one than a client knows, or as it is when
+// the time is over.
+func (s *snapshot) await(
+	ctx context.Context, q query, known string, patience time.Duration,
+) (document discovery.Document, age time.Duration, err error) {
+	defer s.news.enter()()
+	over, stop := s.clock.Ticker(patience)
+	defer stop()
+	for {
+		next := s.news.wait()
+		document, age, err = s.document(q)
+		if err != nil || !matches(known, document.ETag) {
+			return document, age, err
+		}
+		select {
+		case <-next:
+		case <-over:
+			return document, age, nil
+		case <-s.ending:
+			return document, age, nil
+		case <-ctx.Done():
+			return document, age, ctx.Err()
+		}
 	}
-	return strings.Join(names, ", ")
+}
+
+// PickProxy gives one proxy.
+func (h handlers) PickProxy(
+	ctx context.Context, r openapi.PickProxyRequestObject,
+) (openapi.PickProxyResponseObject, error) {
+	p := r.Params
+	if len(p.Sticky) > stickyBytes {
+		return nil, &v1.FieldError{
+			Field: "sticky", Value: p.Sticky, Problem: "is more than " + strconv.Itoa(stickyBytes) + " bytes",
+		}
+	}
+	w := wishes{string(p.Format), p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
+	q, err := queryOf(ctx, w, 0, false, discovery.JSON, discovery.Text)
+	if err != nil {
+		return nil, err
+	}
+	last, age, stale, err := h.snapshot.current()
+	if err != nil {
+		return nil, err
+	}
+	picked := discovery.Pick(discovery.Part(last.endpoints, q.keeps), p.Sticky)
+	answer := v1.Pick{Version: v1.DiscoveryVersion, GeneratedAt: last.at.UTC(), Stale: stale, Proxy: picked}
+	if stale {
+		answer.AgeSeconds = int(age.Seconds())
+	}
+	return pickResponse{answer, q.format, age}, nil
+}
+
+// stickyBytes bounds a key.
+const stickyBytes = 1024
+
+// pickResponse is a 200.
+type pickResponse struct {
+	answer v1.Pick
+	format discovery.Format
+	age    time.Duration
+}
+
+// VisitPickProxyResponse writes the answer. No cache may give one client's proxy to another.
+func (p pickResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+	w.Header().Set("Age", strconv.Itoa(int(p.age.Seconds())))
+	if p.format == discovery.Text {
+		w.Header().Set(echo.HeaderContentType, echo.MIMETextPlainCharsetUTF8)
+		w.WriteHeader(http.StatusOK)
+		if p.answer.Proxy == nil {
+			return nil
+		}
+		_, err := w.Write([]byte(p.answer.Proxy.URL + "\n"))
+		return err
+	}
+	w.Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	w.WriteHeader(http.StatusOK)
+	return json.NewEncoder(w).Encode(p.answer)
 }
 
 // discoveryResponse is a 200 or a 304, written from bytes that are already there.
@@ -61,7 +137,8 @@ func (d discoveryResponse) VisitGetDiscoveryResponse(w http.ResponseWriter) erro
 	header := w.Header()
 	header.Set("ETag", d.document.ETag)
 	header.Set("Age", strconv.Itoa(int(d.age.Seconds())))
-	header.Set(echo.HeaderCacheControl, "no-cache") // a cache asks again, with the ETag
+	// A cache asks again, with the ETag, and keeps it for this client alone.
+	header.Set(echo.HeaderCacheControl, "private, no-cache")
 	if d.known != nil && matches(*d.known, d.document.ETag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil

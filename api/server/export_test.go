@@ -12,6 +12,9 @@ import (
 // Refresh loads the snapshot as a tick does.
 func (s *Server) Refresh(ctx context.Context) { s.snapshot.refresh(ctx) }
 
+// Waiting is how many wait for news.
+func (s *Server) Waiting() int { return int(s.snapshot.news.waiting.Load()) }
+
 // Routes lists what is served.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 

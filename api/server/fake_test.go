@@ -215,12 +215,15 @@ func (f *fakeFleet) Ready(ctx context.Context) error {
 
 // fakeClock stands still until it is moved, and ticks when it is told to.
 type fakeClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	ticks chan time.Time
+	mu     sync.Mutex
+	now    time.Time
+	ticks  chan time.Time
+	others map[time.Duration]chan time.Time
 }
 
-func newClock() *fakeClock { return &fakeClock{now: birth, ticks: make(chan time.Time)} }
+func newClock() *fakeClock {
+	return &fakeClock{now: birth, ticks: make(chan time.Time), others: map[time.Duration]chan time.Time{}}
+}
 
 func (c *fakeClock) Now() time.Time {
 	c.mu.Lock()
@@ -228,7 +231,23 @@ func (c *fakeClock) Now() time.Time {
 	return c.now
 }
 
-func (c *fakeClock) Ticker(time.Duration) (<-chan time.Time, func()) { return c.ticks, func() {} }
+// Ticker is the snapshot's for a second, and of its own for any other period.
+func (c *fakeClock) Ticker(period time.Duration) (<-chan time.Time, func()) {
+	if period == time.Second {
+		return c.ticks, func() {}
+	}
+	return c.of(period), func() {}
+}
+
+// of are the ticks of a period.
+func (c *fakeClock) of(period time.Duration) chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.others[period] == nil {
+		c.others[period] = make(chan time.Time)
+	}
+	return c.others[period]
+}
 
 func (c *fakeClock) move(d time.Duration) {
 	c.mu.Lock()

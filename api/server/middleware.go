@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -75,10 +76,19 @@ func levelOf(method string, status int) slog.Level {
 	}
 }
 
-// bound ends the context of a request when its time is over.
+// bound ends the context of a request when its time is over, and the time of its answer
+// with it. One that waits has that time besides; one that is told of changes has no end.
 func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		ctx, cancel := context.WithTimeout(c.Request().Context(), s.limits.Handler)
+		if c.Path() == eventsPath {
+			return next(c)
+		}
+		patience, _ := waitOf(c.QueryParam(wait)) // a wrong one is refused later
+		if patience > 0 {
+			until := time.Now().Add(patience + s.limits.Write)
+			_ = http.NewResponseController(c.Response()).SetWriteDeadline(until) // httptest has none
+		}
+		ctx, cancel := context.WithTimeout(c.Request().Context(), s.limits.Handler+patience)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)

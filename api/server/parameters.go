@@ -3,6 +3,7 @@ package server
 import (
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ const (
 	idempotencyKey = "Idempotency-Key"
 	ifNoneMatch    = "If-None-Match"
 	skipCleanup    = "skipCleanup"
+	limit          = "limit"
+	shuffle        = "shuffle"
+	wait           = "wait"
 )
 
 // operation is what a route demands beyond its handler.
@@ -39,8 +43,14 @@ var operations = map[string]operation{
 	"retryProxy":    {access.ScopeWrite, nil},
 	"holdProxy":     {access.ScopeWrite, nil},
 	"resumeProxy":   {access.ScopeWrite, nil},
-	"getDiscovery":  {access.ScopeDiscovery, []string{"format", tokenParameter}},
+	"getDiscovery":  {access.ScopeDiscovery, append([]string{"format", limit, shuffle, wait}, filters...)},
+	"pickProxy":     {access.ScopeDiscovery, append([]string{"format", "sticky"}, filters...)},
+	// An address is all that a browser's event source can be given.
+	"watchDiscovery": {access.ScopeDiscovery, filters},
 }
+
+// filters are what the routes of discovery have in common.
+var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", tokenParameter}
 
 // operationChecks are the middlewares that hold each operation to its table.
 func operationChecks() map[string][]echo.MiddlewareFunc {
@@ -89,12 +99,17 @@ func checkQuery(u *url.URL, allowed []string) error {
 			return &problem{unknownField, name, values[0], "is not a query parameter of this route"}
 		case len(values) > 1:
 			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}
-		case name == skipCleanup && values[0] != "true" && values[0] != "false":
+		case (name == skipCleanup || name == shuffle) && values[0] != "true" && values[0] != "false":
 			return &problem{wrongType, name, values[0], "is not true or false"}
+		case name == limit && !digits.MatchString(values[0]):
+			return &problem{wrongType, name, values[0], "is not a number within 0 to 100000"}
 		}
 	}
 	return nil
 }
+
+// digits are a number that no parser has trouble with.
+var digits = regexp.MustCompile(`^(100000|[0-9]{1,5})$`)
 
 func checkHeaders(c echo.Context) error {
 	header := c.Request().Header

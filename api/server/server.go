@@ -33,7 +33,7 @@ func New(fleet Fleet, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
 		echo:     echo.New(),
-		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger},
+		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
 		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
 	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
@@ -88,6 +88,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	case err := <-served:
 		return errors.Join(err, server.Close())
 	case <-ctx.Done():
+		close(s.snapshot.ending)
 		err := s.shutdown(context.WithoutCancel(ctx), server)
 		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 			err = errors.Join(err, ended)

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +12,9 @@ import (
 )
 
 const (
-	refreshPeriod  = 5 * time.Second
+	refreshPeriod = 5 * time.Second
+	// waitedPeriod is between two refreshes while somebody waits for a change.
+	waitedPeriod   = time.Second
 	refreshTimeout = 4 * time.Second // below the period, so that one ends before the next
 	// staleAfter marks a list as stale although no refresh has failed: one hangs, or
 	// the process slept. A good list is at most a period and a timeout old.
@@ -22,32 +24,37 @@ const (
 )
 
 // snapshot is the list of discovery in memory: one writer, refresh, and any number
-// of readers, who never wait and never ask the fleet.
+// of readers, who never wait for the fleet and never ask it.
 type snapshot struct {
 	fleet Fleet
 	clock Clock
 	log   *slog.Logger
 	last  atomic.Pointer[list] // nil: never loaded
+	news  news
+	// ending is closed when the server takes no new request: who waits is answered.
+	ending chan struct{}
 }
 
 // list is one state of the snapshot. It is never changed.
 type list struct {
-	at           time.Time // when it was asked for, so true then or later
-	failed       bool      // a refresh after it failed
-	content      v1.Discovery
-	fresh, stale renderings
+	at        time.Time // when it was asked for, so true then or later
+	failed    bool      // a refresh after it failed
+	endpoints []v1.Endpoint
+	// usable is what clients may use, in each format, made when somebody asks first.
+	usable map[discovery.Format]func() (discovery.Document, error)
 }
-
-type renderings map[discovery.Format]discovery.Document
 
 func (s *snapshot) loaded() bool { return s.last.Load() != nil }
 
 // run refreshes at once and then every period, one after the other, until ctx ends.
 func (s *snapshot) run(ctx context.Context) {
-	ticks, stop := s.clock.Ticker(refreshPeriod)
+	ticks, stop := s.clock.Ticker(waitedPeriod)
 	defer stop()
-	for {
-		s.refresh(ctx)
+	for began := (time.Time{}); ; {
+		if now := s.clock.Now(); s.due(now, began) {
+			began = now
+			s.refresh(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -56,41 +63,44 @@ func (s *snapshot) run(ctx context.Context) {
 	}
 }
 
+// due reports whether a refresh is, at a tick. A tick may come a little early, and a
+// clock may go back.
+func (s *snapshot) due(now, began time.Time) bool {
+	since := now.Sub(began)
+	return s.news.awaited() || since < 0 || since >= refreshPeriod-waitedPeriod/2
+}
+
 func (s *snapshot) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
 	if err == nil {
-		var next *list
-		if next, err = newList(at, proxies); err == nil {
-			s.last.Store(next)
-			return
-		}
+		s.last.Store(newList(at, proxies))
+		s.news.tell()
+		return
 	}
 	s.log.LogAttrs(ctx, slog.LevelWarn, "discovery was not refreshed", slog.String("error", err.Error()))
 	if last := s.last.Load(); last != nil {
 		failed := *last
 		failed.failed = true
 		s.last.Store(&failed)
+		s.news.tell()
 	}
 }
 
-// newList renders every format now, so that a request only copies bytes.
-func newList(at time.Time, proxies []v1.Proxy) (*list, error) {
-	content := v1.Discovery{GeneratedAt: at, Proxies: discovery.Endpoints(proxies)}
-	next := &list{at: at, content: content, fresh: renderings{}, stale: renderings{}}
-	for _, format := range discovery.Formats() {
-		for stale, into := range map[bool]renderings{false: next.fresh, true: next.stale} {
-			content.Stale = stale
-			document, err := discovery.Render(format, content)
-			if err != nil {
-				return nil, err
-			}
-			into[format] = document
-		}
+func newList(at time.Time, proxies []v1.Proxy) *list {
+	next := &list{
+		at: at, endpoints: discovery.Endpoints(proxies),
+		usable: map[discovery.Format]func() (discovery.Document, error){},
 	}
-	return next, nil
+	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
+	for _, format := range discovery.Formats() {
+		next.usable[format] = sync.OnceValues(func() (discovery.Document, error) {
+			return discovery.Render(format, v1.Discovery{GeneratedAt: at, Proxies: usable()})
+		})
+	}
+	return next
 }
 
 // current returns the list, its age, and whether that is too much; or the problem that
@@ -110,25 +120,54 @@ func (s *snapshot) current() (now *list, age time.Duration, stale bool, err erro
 	return last, age, last.failed || age > staleAfter, nil
 }
 
-// document returns the list in a format, or the part of it that keep wants; nil keeps
-// everything, which is rendered already.
-func (s *snapshot) document(
-	format discovery.Format, keep func(v1.Endpoint) bool,
-) (discovery.Document, time.Duration, error) {
+// document returns what was asked for, and its age.
+func (s *snapshot) document(q query) (discovery.Document, time.Duration, error) {
 	last, age, stale, err := s.current()
-	switch {
-	case err != nil:
+	if err != nil {
 		return discovery.Document{}, age, err
-	case keep != nil:
-		part := last.content
-		part.Stale, part.Proxies = stale, slices.DeleteFunc(slices.Clone(part.Proxies), func(e v1.Endpoint) bool {
-			return !keep(e)
-		})
-		document, err := discovery.Render(format, part)
+	}
+	if q.everything && !stale {
+		document, err := last.usable[q.format]()
 		return document, age, err
-	case stale:
-		return last.stale[format], age, nil
-	default:
-		return last.fresh[format], age, nil
+	}
+	part := v1.Discovery{GeneratedAt: last.at, Stale: stale, Proxies: discovery.Part(last.endpoints, q.keeps)}
+	if stale {
+		part.AgeSeconds = int(age.Seconds())
+	}
+	document, err := q.render(part)
+	return document, age, err
+}
+
+// news wakes those who wait for another list.
+type news struct {
+	mu      sync.Mutex
+	next    chan struct{}
+	waiting atomic.Int32
+}
+
+func (n *news) awaited() bool { return n.waiting.Load() > 0 }
+
+// enter counts its caller among those who wait, until leave is called.
+func (n *news) enter() (leave func()) {
+	n.waiting.Add(1)
+	return func() { n.waiting.Add(-1) }
+}
+
+// wait returns what is closed when the next list is there.
+func (n *news) wait() (next <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next == nil {
+		n.next = make(chan struct{})
+	}
+	return n.next
+}
+
+func (n *news) tell() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != nil {
+		close(n.next)
+		n.next = nil
 	}
 }

@@ -19,16 +19,28 @@ import (
 
 // Defines values for DiscoveryFormat.
 const (
-	Json DiscoveryFormat = "json"
-	Txt  DiscoveryFormat = "txt"
+	DiscoveryFormatCsv        DiscoveryFormat = "csv"
+	DiscoveryFormatEnv        DiscoveryFormat = "env"
+	DiscoveryFormatJson       DiscoveryFormat = "json"
+	DiscoveryFormatPac        DiscoveryFormat = "pac"
+	DiscoveryFormatPrometheus DiscoveryFormat = "prometheus"
+	DiscoveryFormatTxt        DiscoveryFormat = "txt"
 )
 
 // Valid indicates whether the value is a known member of the DiscoveryFormat enum.
 func (e DiscoveryFormat) Valid() bool {
 	switch e {
-	case Json:
+	case DiscoveryFormatCsv:
 		return true
-	case Txt:
+	case DiscoveryFormatEnv:
+		return true
+	case DiscoveryFormatJson:
+		return true
+	case DiscoveryFormatPac:
+		return true
+	case DiscoveryFormatPrometheus:
+		return true
+	case DiscoveryFormatTxt:
 		return true
 	default:
 		return false
@@ -44,6 +56,108 @@ const (
 func (e HealthStatus) Valid() bool {
 	switch e {
 	case Ok:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FilterHealthy.
+const (
+	FilterHealthyAny   FilterHealthy = "any"
+	FilterHealthyFalse FilterHealthy = "false"
+	FilterHealthyTrue  FilterHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the FilterHealthy enum.
+func (e FilterHealthy) Valid() bool {
+	switch e {
+	case FilterHealthyAny:
+		return true
+	case FilterHealthyFalse:
+		return true
+	case FilterHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetDiscoveryParamsHealthy.
+const (
+	GetDiscoveryParamsHealthyAny   GetDiscoveryParamsHealthy = "any"
+	GetDiscoveryParamsHealthyFalse GetDiscoveryParamsHealthy = "false"
+	GetDiscoveryParamsHealthyTrue  GetDiscoveryParamsHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the GetDiscoveryParamsHealthy enum.
+func (e GetDiscoveryParamsHealthy) Valid() bool {
+	switch e {
+	case GetDiscoveryParamsHealthyAny:
+		return true
+	case GetDiscoveryParamsHealthyFalse:
+		return true
+	case GetDiscoveryParamsHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WatchDiscoveryParamsHealthy.
+const (
+	WatchDiscoveryParamsHealthyAny   WatchDiscoveryParamsHealthy = "any"
+	WatchDiscoveryParamsHealthyFalse WatchDiscoveryParamsHealthy = "false"
+	WatchDiscoveryParamsHealthyTrue  WatchDiscoveryParamsHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the WatchDiscoveryParamsHealthy enum.
+func (e WatchDiscoveryParamsHealthy) Valid() bool {
+	switch e {
+	case WatchDiscoveryParamsHealthyAny:
+		return true
+	case WatchDiscoveryParamsHealthyFalse:
+		return true
+	case WatchDiscoveryParamsHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PickProxyParamsFormat.
+const (
+	PickProxyParamsFormatJson PickProxyParamsFormat = "json"
+	PickProxyParamsFormatTxt  PickProxyParamsFormat = "txt"
+)
+
+// Valid indicates whether the value is a known member of the PickProxyParamsFormat enum.
+func (e PickProxyParamsFormat) Valid() bool {
+	switch e {
+	case PickProxyParamsFormatJson:
+		return true
+	case PickProxyParamsFormatTxt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PickProxyParamsHealthy.
+const (
+	PickProxyParamsHealthyAny   PickProxyParamsHealthy = "any"
+	PickProxyParamsHealthyFalse PickProxyParamsHealthy = "false"
+	PickProxyParamsHealthyTrue  PickProxyParamsHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the PickProxyParamsHealthy enum.
+func (e PickProxyParamsHealthy) Valid() bool {
+	switch e {
+	case PickProxyParamsHealthyAny:
+		return true
+	case PickProxyParamsHealthyFalse:
+		return true
+	case PickProxyParamsHealthyTrue:
 		return true
 	default:
 		return false
@@ -121,6 +235,9 @@ type Name = string
 // - `Deleting`: being removed for good
 type Phase = v1.Phase
 
+// Pick One proxy to use now. Fields may be added.
+type Pick = v1.Pick
+
 // Placement Where the instance runs and on what. The provider's guide says which of the four it uses.
 type Placement = v1.Placement
 
@@ -161,6 +278,12 @@ type Problem struct {
 	//
 	// Example: 65536
 	Value *string `json:"value,omitempty"`
+}
+
+// PrometheusTargets Targets as HTTP service discovery of Prometheus reads them.
+type PrometheusTargets = []struct {
+	Labels  map[string]string `json:"labels"`
+	Targets []string          `json:"targets"`
 }
 
 // Provider One configured provider. Fields may be added.
@@ -212,6 +335,24 @@ type Timeline struct {
 // Why What replace, retry and resume are asked with. The body may be left out.
 type Why = v1.Why
 
+// FilterHealthy defines model for filterHealthy.
+type FilterHealthy string
+
+// FilterLabels defines model for filterLabels.
+type FilterLabels = string
+
+// FilterNamespace defines model for filterNamespace.
+type FilterNamespace = string
+
+// FilterProvider defines model for filterProvider.
+type FilterProvider = string
+
+// FilterRegion defines model for filterRegion.
+type FilterRegion = string
+
+// FilterZone defines model for filterZone.
+type FilterZone = string
+
 // IdempotencyKey defines model for idempotencyKey.
 type IdempotencyKey = string
 
@@ -219,6 +360,9 @@ type IdempotencyKey = string
 //
 // Example: default
 type Namespace = Name
+
+// Wait defines model for wait.
+type Wait = string
 
 // Conflict An error, after RFC 9457.
 type Conflict = Problem
@@ -261,13 +405,109 @@ type WrongType = Problem
 
 // GetDiscoveryParams defines parameters for GetDiscovery.
 type GetDiscoveryParams struct {
-	// Format `json` is the document below; `txt` is one `http://ip:port` a line, an IPv6 address in
-	// brackets.
+	// Format `json` is the document below; `txt` is one `http://ip:port` a line, an IPv6 address in brackets;
+	// `prometheus` is HTTP service discovery; `pac` is a proxy auto-configuration script that never goes without a
+	// proxy; `csv` has a header; `env` is `HTTPS_PROXY=…` and so on for a shell, of the first proxy.
 	Format *DiscoveryFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Namespace Only those of this namespace.
+	Namespace FilterNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Zone Only those of this zone.
+	Zone FilterZone `form:"zone,omitempty" json:"zone,omitempty"`
+
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
+	Healthy GetDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+
+	// Limit At most so many; 0 is all.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Shuffle In another order with each answer; the ETag is that of the whole list in its own order.
+	Shuffle bool `form:"shuffle,omitempty" json:"shuffle,omitempty"`
+
+	// Wait How long to wait for it, as Go writes it; at most 1m.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
 
 	// IfNoneMatch The `ETag` of the list you have, in quotes as it was given.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
+
+// GetDiscoveryParamsHealthy defines parameters for GetDiscovery.
+type GetDiscoveryParamsHealthy string
+
+// GetDiscovery200JSONResponseBody defines parameters for GetDiscovery.
+type GetDiscovery200JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// WatchDiscoveryParams defines parameters for WatchDiscovery.
+type WatchDiscoveryParams struct {
+	// Namespace Only those of this namespace.
+	Namespace FilterNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Zone Only those of this zone.
+	Zone FilterZone `form:"zone,omitempty" json:"zone,omitempty"`
+
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
+	Healthy WatchDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+
+	// LastEventID The ID of the last event that was seen.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// WatchDiscoveryParamsHealthy defines parameters for WatchDiscovery.
+type WatchDiscoveryParamsHealthy string
+
+// PickProxyParams defines parameters for PickProxy.
+type PickProxyParams struct {
+	// Format `json`, or `txt`: the address alone.
+	Format PickProxyParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Sticky What should stay with one proxy, such as an account or a site; at most 1024 bytes.
+	Sticky string `form:"sticky,omitempty" json:"sticky,omitempty"`
+
+	// Namespace Only those of this namespace.
+	Namespace FilterNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Zone Only those of this zone.
+	Zone FilterZone `form:"zone,omitempty" json:"zone,omitempty"`
+
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
+	Healthy PickProxyParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+}
+
+// PickProxyParamsFormat defines parameters for PickProxy.
+type PickProxyParamsFormat string
+
+// PickProxyParamsHealthy defines parameters for PickProxy.
+type PickProxyParamsHealthy string
 
 // DeleteProxyParams defines parameters for DeleteProxy.
 type DeleteProxyParams struct {
@@ -334,6 +574,68 @@ type ResumeProxyJSONRequestBody = Why
 // RetryProxyJSONRequestBody defines body for RetryProxy for application/json ContentType.
 type RetryProxyJSONRequestBody = Why
 
+// AsDiscovery returns the union data inside the GetDiscovery200JSONResponseBody as a Discovery
+func (t GetDiscovery200JSONResponseBody) AsDiscovery() (Discovery, error) {
+	var body Discovery
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDiscovery overwrites any union data inside the GetDiscovery200JSONResponseBody as the provided Discovery
+func (t *GetDiscovery200JSONResponseBody) FromDiscovery(v Discovery) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDiscovery performs a merge with any union data inside the GetDiscovery200JSONResponseBody, using the provided Discovery
+func (t *GetDiscovery200JSONResponseBody) MergeDiscovery(v Discovery) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPrometheusTargets returns the union data inside the GetDiscovery200JSONResponseBody as a PrometheusTargets
+func (t GetDiscovery200JSONResponseBody) AsPrometheusTargets() (PrometheusTargets, error) {
+	var body PrometheusTargets
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPrometheusTargets overwrites any union data inside the GetDiscovery200JSONResponseBody as the provided PrometheusTargets
+func (t *GetDiscovery200JSONResponseBody) FromPrometheusTargets(v PrometheusTargets) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePrometheusTargets performs a merge with any union data inside the GetDiscovery200JSONResponseBody, using the provided PrometheusTargets
+func (t *GetDiscovery200JSONResponseBody) MergePrometheusTargets(v PrometheusTargets) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t GetDiscovery200JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *GetDiscovery200JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// GetHealth Whether the process serves
@@ -345,6 +647,12 @@ type ServerInterface interface {
 	// GetDiscovery List the proxies that a client may use now
 	// (GET /v1/discovery)
 	GetDiscovery(ctx echo.Context, params GetDiscoveryParams) error
+	// WatchDiscovery Be told of every change
+	// (GET /v1/discovery/events)
+	WatchDiscovery(ctx echo.Context, params WatchDiscoveryParams) error
+	// PickProxy Give me one proxy
+	// (GET /v1/discovery/pick)
+	PickProxy(ctx echo.Context, params PickProxyParams) error
 	// ListProxies List the Proxies of a namespace
 	// (GET /v1/namespaces/{namespace}/proxies)
 	ListProxies(ctx echo.Context, namespace Namespace) error
@@ -413,6 +721,69 @@ func (w *ServerInterfaceWrapper) GetDiscovery(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter format: %s", err))
 	}
 
+	// ------------- Optional query parameter "namespace" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "namespace", ctx.QueryParams(), &params.Namespace, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "zone" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "zone", ctx.QueryParams(), &params.Zone, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter zone: %s", err))
+	}
+
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "healthy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "healthy", ctx.QueryParams(), &params.Healthy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "shuffle" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "shuffle", ctx.QueryParams(), &params.Shuffle, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter shuffle: %s", err))
+	}
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
+
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "If-None-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
@@ -432,6 +803,143 @@ func (w *ServerInterfaceWrapper) GetDiscovery(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetDiscovery(ctx, params)
+	return err
+}
+
+// WatchDiscovery converts echo context to params.
+func (w *ServerInterfaceWrapper) WatchDiscovery(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params WatchDiscoveryParams
+	// ------------- Optional query parameter "namespace" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "namespace", ctx.QueryParams(), &params.Namespace, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "zone" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "zone", ctx.QueryParams(), &params.Zone, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter zone: %s", err))
+	}
+
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "healthy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "healthy", ctx.QueryParams(), &params.Healthy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
+	}
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Last-Event-ID, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Last-Event-ID: %s", err))
+		}
+
+		params.LastEventID = &LastEventID
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.WatchDiscovery(ctx, params)
+	return err
+}
+
+// PickProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) PickProxy(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PickProxyParams
+	// ------------- Optional query parameter "format" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "format", ctx.QueryParams(), &params.Format, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter format: %s", err))
+	}
+
+	// ------------- Optional query parameter "sticky" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sticky", ctx.QueryParams(), &params.Sticky, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter sticky: %s", err))
+	}
+
+	// ------------- Optional query parameter "namespace" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "namespace", ctx.QueryParams(), &params.Namespace, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "zone" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "zone", ctx.QueryParams(), &params.Zone, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter zone: %s", err))
+	}
+
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "healthy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "healthy", ctx.QueryParams(), &params.Healthy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PickProxy(ctx, params)
 	return err
 }
 
@@ -826,6 +1334,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name/timeline", wrapper.GetTimeline, options.OperationMiddlewares["getTimeline"]...)
 	router.GET(options.BaseURL+"/v1/providers", wrapper.ListProviders, options.OperationMiddlewares["listProviders"]...)
 	router.GET(options.BaseURL+"/v1/discovery", wrapper.GetDiscovery, options.OperationMiddlewares["getDiscovery"]...)
+	router.GET(options.BaseURL+"/v1/discovery/pick", wrapper.PickProxy, options.OperationMiddlewares["pickProxy"]...)
+	router.GET(options.BaseURL+"/v1/discovery/events", wrapper.WatchDiscovery, options.OperationMiddlewares["watchDiscovery"]...)
 	router.GET(options.BaseURL+"/healthz", wrapper.GetHealth, options.OperationMiddlewares["getHealth"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.GetReadiness, options.OperationMiddlewares["getReadiness"]...)
 
@@ -983,14 +1493,14 @@ type GetDiscovery200ResponseHeaders struct {
 }
 
 type GetDiscovery200JSONResponse struct {
-	Body    Discovery
+	Body    GetDiscovery200JSONResponseBody
 	Headers GetDiscovery200ResponseHeaders
 }
 
 func (response GetDiscovery200JSONResponse) VisitGetDiscoveryResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body.union); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -998,6 +1508,52 @@ func (response GetDiscovery200JSONResponse) VisitGetDiscoveryResponse(w http.Res
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDiscovery200ApplicationxNsProxyAutoconfigResponse struct {
+	Body          io.Reader
+	Headers       GetDiscovery200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDiscovery200ApplicationxNsProxyAutoconfigResponse) VisitGetDiscoveryResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ns-proxy-autoconfig")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("Age", fmt.Sprint(response.Headers.Age))
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDiscovery200TextcsvResponse struct {
+	Body          io.Reader
+	Headers       GetDiscovery200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDiscovery200TextcsvResponse) VisitGetDiscoveryResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/csv")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("Age", fmt.Sprint(response.Headers.Age))
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
 	return err
 }
 
@@ -1136,6 +1692,332 @@ type GetDiscovery503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDiscovery503ApplicationProblemPlusJSONResponse) VisitGetDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscoveryRequestObject struct {
+	Params WatchDiscoveryParams
+}
+
+type WatchDiscoveryResponseObject interface {
+	VisitWatchDiscoveryResponse(w http.ResponseWriter) error
+}
+
+type WatchDiscovery200TexteventStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response WatchDiscovery200TexteventStreamResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type WatchDiscovery400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery400ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery401ApplicationProblemPlusJSONResponse struct {
+	UnauthenticatedApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery401ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery403ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery422ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery429ApplicationProblemPlusJSONResponse struct {
+	TooManyApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery429ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery500ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type WatchDiscovery503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response WatchDiscovery503ApplicationProblemPlusJSONResponse) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxyRequestObject struct {
+	Params PickProxyParams
+}
+
+type PickProxyResponseObject interface {
+	VisitPickProxyResponse(w http.ResponseWriter) error
+}
+
+type PickProxy200ResponseHeaders struct {
+	Age int
+}
+
+type PickProxy200JSONResponse struct {
+	Body    Pick
+	Headers PickProxy200ResponseHeaders
+}
+
+func (response PickProxy200JSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Age", fmt.Sprint(response.Headers.Age))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy200TextResponse struct {
+	Body    string
+	Headers PickProxy200ResponseHeaders
+}
+
+func (response PickProxy200TextResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("Age", fmt.Sprint(response.Headers.Age))
+	w.WriteHeader(200)
+
+	_, err := w.Write([]byte(fmt.Sprint(response.Body)))
+	return err
+}
+
+type PickProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy400ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy401ApplicationProblemPlusJSONResponse struct {
+	UnauthenticatedApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy401ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy403ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy422ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy429ApplicationProblemPlusJSONResponse struct {
+	TooManyApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy429ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy500ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PickProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response PickProxy503ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3000,6 +3882,12 @@ type StrictServerInterface interface {
 	// GetDiscovery List the proxies that a client may use now
 	// (GET /v1/discovery)
 	GetDiscovery(ctx context.Context, request GetDiscoveryRequestObject) (GetDiscoveryResponseObject, error)
+	// WatchDiscovery Be told of every change
+	// (GET /v1/discovery/events)
+	WatchDiscovery(ctx context.Context, request WatchDiscoveryRequestObject) (WatchDiscoveryResponseObject, error)
+	// PickProxy Give me one proxy
+	// (GET /v1/discovery/pick)
+	PickProxy(ctx context.Context, request PickProxyRequestObject) (PickProxyResponseObject, error)
 	// ListProxies List the Proxies of a namespace
 	// (GET /v1/namespaces/{namespace}/proxies)
 	ListProxies(ctx context.Context, request ListProxiesRequestObject) (ListProxiesResponseObject, error)
@@ -3109,6 +3997,56 @@ func (sh *strictHandler) GetDiscovery(ctx echo.Context, params GetDiscoveryParam
 		return err
 	} else if validResponse, ok := response.(GetDiscoveryResponseObject); ok {
 		return validResponse.VisitGetDiscoveryResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// WatchDiscovery operation middleware
+func (sh *strictHandler) WatchDiscovery(ctx echo.Context, params WatchDiscoveryParams) error {
+	var request WatchDiscoveryRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.WatchDiscovery(ctx.Request().Context(), request.(WatchDiscoveryRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "WatchDiscovery")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(WatchDiscoveryResponseObject); ok {
+		return validResponse.VisitWatchDiscoveryResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PickProxy operation middleware
+func (sh *strictHandler) PickProxy(ctx echo.Context, params PickProxyParams) error {
+	var request PickProxyRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PickProxy(ctx.Request().Context(), request.(PickProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PickProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PickProxyResponseObject); ok {
+		return validResponse.VisitPickProxyResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
