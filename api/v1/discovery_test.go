@@ -3,6 +3,7 @@ package v1_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,10 +48,12 @@ func TestAnEndpointInJSON(t *testing.T) {
 	p := full()
 	p.Status.Held = false
 	endpoint, _ := v1.EndpointOf(p)
-	got, err := json.Marshal(v1.Discovery{GeneratedAt: at(4, 0, 0), Stale: true, Proxies: []v1.Endpoint{endpoint}})
+	got, err := json.Marshal(v1.Discovery{
+		Version: v1.DiscoveryVersion, GeneratedAt: at(4, 0, 0), Stale: true, Proxies: []v1.Endpoint{endpoint},
+	})
 	require.NoError(t, err)
 	require.JSONEq(t, `{
-		"generatedAt": "2026-01-02T04:00:00Z", "stale": true,
+		"version": "v1", "generatedAt": "2026-01-02T04:00:00Z", "stale": true,
 		"proxies": [{
 			"namespace": "default", "name": "paris-1", "uid": "01f0c0de-0000-7000-8000-000000000001",
 			"provider": "gcp", "region": "europe-west9", "zone": "europe-west9-a",
@@ -67,4 +70,25 @@ func TestTheURLOfAnIPv6AddressHasBrackets(t *testing.T) {
 	endpoint, _ := v1.EndpointOf(p)
 	require.Equal(t, "http://[fd00::7]:3128", endpoint.URL)
 	require.Equal(t, "fd00::7", endpoint.IP)
+}
+
+func TestAnUnhealthyProxyLeavesWhenItIsReplaced(t *testing.T) {
+	t.Parallel()
+	since := at(5, 0, 0)
+	for name, c := range map[string]struct {
+		after  v1.Duration
+		health v1.ConditionStatus
+		want   time.Time
+	}{
+		"unhealthy, and replaced for that": {"15m", v1.ConditionFalse, since.Add(15 * time.Minute)},
+		"unhealthy, and left as it is":     {"", v1.ConditionFalse, time.Time{}},
+		"healthy":                          {"15m", v1.ConditionTrue, time.Time{}},
+		"undecided":                        {"15m", v1.ConditionUnknown, time.Time{}},
+	} {
+		p := full()
+		p.Spec.HealthCheck.ReplaceAfter = c.after
+		p.Status.Conditions = []v1.Condition{{Type: v1.ConditionHealthy, Status: c.health, LastTransitionTime: since}}
+		endpoint, _ := v1.ReachableOf(p)
+		require.Equal(t, c.want, endpoint.LeaveAt, name)
+	}
 }
