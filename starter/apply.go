@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 func (a *app) applyCommand() *cobra.Command {
@@ -94,7 +95,7 @@ func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 func (a *app) applyOne(ctx context.Context, f Fleet, p v1.Proxy) (v1.Proxy, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return f.Apply(ctx, p, rand.Text())
+	return f.Apply(ctx, p, fleet.Request{ID: rand.Text()})
 }
 
 // known returns the Proxy that is there; the zero one where none is, or none can be read.

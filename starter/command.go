@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // Streams are what a command reads and writes.
@@ -26,14 +27,14 @@ type Outside struct {
 
 // Fleet is what the commands ask of starter/fleet.
 type Fleet interface {
-	Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error)
+	Apply(ctx context.Context, p v1.Proxy, r fleet.Request) (v1.Proxy, bool, error)
 	Get(ctx context.Context, namespace, name string) (v1.Proxy, error)
-	Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
-	LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
-	Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
-	Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
-	Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error)
-	Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Delete(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
+	LeaveBehind(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
+	Replace(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
+	Retry(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
+	Hold(ctx context.Context, namespace, name string, h v1.Hold, r fleet.Request) (v1.Proxy, error)
+	Resume(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error)
 	WaitGone(ctx context.Context, namespace, name string) error

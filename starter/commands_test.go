@@ -31,12 +31,14 @@ type fakeFleet struct {
 	requests map[string]bool
 }
 
-func (f *fakeFleet) Apply(_ context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+func (f *fakeFleet) Apply(
+	_ context.Context, p v1.Proxy, r fleet.Request,
+) (v1.Proxy, bool, error) {
 	f.asked = append(f.asked, "apply "+p.Metadata.Namespace+"/"+p.Metadata.Name)
 	if f.requests == nil {
 		f.requests = map[string]bool{}
 	}
-	f.requests[requestID] = true
+	f.requests[r.ID] = true
 	for _, is := range f.proxies {
 		if is.Metadata.Name == p.Metadata.Name && is.Metadata.Namespace == p.Metadata.Namespace &&
 			is.Spec.Provider != p.Spec.Provider {
@@ -64,30 +66,42 @@ func (f *fakeFleet) Get(_ context.Context, namespace, name string) (v1.Proxy, er
 	return v1.Proxy{}, fmt.Errorf("%w: %s/%s", fleet.ErrNotFound, namespace, name)
 }
 
-func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+func (f *fakeFleet) Delete(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
 	f.asked = append(f.asked, "delete "+namespace+"/"+name+" because "+reason)
 	return f.Get(ctx, namespace, name)
 }
 
-func (f *fakeFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+func (f *fakeFleet) LeaveBehind(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
 	f.asked = append(f.asked, "leave "+namespace+"/"+name+" because "+reason)
 	return f.Get(ctx, namespace, name)
 }
 
-func (f *fakeFleet) Replace(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "replace", reason, id)
+func (f *fakeFleet) Replace(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "replace", reason, r.ID)
 }
 
-func (f *fakeFleet) Retry(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "retry", reason, id)
+func (f *fakeFleet) Retry(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "retry", reason, r.ID)
 }
 
-func (f *fakeFleet) Hold(ctx context.Context, namespace, name string, h v1.Hold, id string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "hold for "+string(h.For), h.Reason, id)
+func (f *fakeFleet) Hold(
+	ctx context.Context, namespace, name string, h v1.Hold, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "hold for "+string(h.For), h.Reason, r.ID)
 }
 
-func (f *fakeFleet) Resume(ctx context.Context, namespace, name, reason, id string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "resume", reason, id)
+func (f *fakeFleet) Resume(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "resume", reason, r.ID)
 }
 
 func (f *fakeFleet) tell(ctx context.Context, namespace, name, verb, reason, id string) (v1.Proxy, error) {

@@ -92,9 +92,9 @@ func (a *app) deleteOne(ctx context.Context, f Fleet, name string, o deleteOptio
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if o.skipCleanup {
-		return f.LeaveBehind(ctx, a.namespace, name, o.reason)
+		return f.LeaveBehind(ctx, a.namespace, name, o.reason, fleet.Request{})
 	}
-	return f.Delete(ctx, a.namespace, name, o.reason)
+	return f.Delete(ctx, a.namespace, name, o.reason, fleet.Request{})
 }
 
 func (a *app) waitGone(ctx context.Context, f Fleet, ending []v1.Proxy, patience time.Duration) error {

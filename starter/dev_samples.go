@@ -76,7 +76,7 @@ func (r *devRun) applySamples(ctx context.Context) error {
 func retrySample(ctx context.Context, client *fleet.Client, m v1.Metadata) error {
 	p, err := client.Get(ctx, m.Namespace, m.Name)
 	if err == nil && p.Status.Phase != v1.PhaseRunning && !p.Status.NextAttemptAt.IsZero() {
-		_, err = client.Retry(ctx, m.Namespace, m.Name, "make run", "")
+		_, err = client.Retry(ctx, m.Namespace, m.Name, "make run", fleet.Request{})
 	}
 	return err
 }

@@ -155,7 +155,9 @@ type slowFleet struct {
 	faults []error
 }
 
-func (f *slowFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+func (f *slowFleet) Apply(
+	ctx context.Context, p v1.Proxy, r fleet.Request,
+) (v1.Proxy, bool, error) {
 	if len(f.faults) > 0 {
 		err := f.faults[0]
 		f.faults = f.faults[1:]

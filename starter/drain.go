@@ -203,7 +203,7 @@ func (d *drainage) deleteAll(ctx context.Context, proxies []v1.Proxy) error {
 func (d *drainage) deleteOne(ctx context.Context, p v1.Proxy) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := d.Delete(ctx, p.Metadata.Namespace, p.Metadata.Name, d.reason)
+	_, err := d.Delete(ctx, p.Metadata.Namespace, p.Metadata.Name, d.reason, fleet.Request{})
 	if err != nil && !errors.Is(err, fleet.ErrNotFound) {
 		return fmt.Errorf("delete %s/%s: %w", p.Metadata.Namespace, p.Metadata.Name, err)
 	}

@@ -25,7 +25,7 @@ type drained struct {
 	mu        sync.Mutex
 }
 
-func (d *drained) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+func (d *drained) Delete(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.fakeFleet.Delete(ctx, namespace, name, reason)

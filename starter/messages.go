@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // message is what a command sends to proxies, one after the other.
@@ -26,7 +27,7 @@ func (a *app) replaceCommand() *cobra.Command {
 			return a.tell(cmd, names, why.Validate(), message{
 				"replace", "is being replaced",
 				func(ctx context.Context, f Fleet, name, id string) (v1.Proxy, error) {
-					return f.Replace(ctx, a.namespace, name, why.Reason, id)
+					return f.Replace(ctx, a.namespace, name, why.Reason, fleet.Request{ID: id})
 				},
 			})
 		},
@@ -43,7 +44,7 @@ func (a *app) retryCommand() *cobra.Command {
 			return a.tell(cmd, names, why.Validate(), message{
 				"retry", "is tried again",
 				func(ctx context.Context, f Fleet, name, id string) (v1.Proxy, error) {
-					return f.Retry(ctx, a.namespace, name, why.Reason, id)
+					return f.Retry(ctx, a.namespace, name, why.Reason, fleet.Request{ID: id})
 				},
 			})
 		},
@@ -68,7 +69,7 @@ func (a *app) holdCommand() *cobra.Command {
 			return a.tell(cmd, names, h.Validate(), message{
 				"hold", said,
 				func(ctx context.Context, f Fleet, name, id string) (v1.Proxy, error) {
-					return f.Hold(ctx, a.namespace, name, h, id)
+					return f.Hold(ctx, a.namespace, name, h, fleet.Request{ID: id})
 				},
 			})
 		},
@@ -86,7 +87,7 @@ func (a *app) resumeCommand() *cobra.Command {
 			return a.tell(cmd, names, why.Validate(), message{
 				"resume", "is not held any more",
 				func(ctx context.Context, f Fleet, name, id string) (v1.Proxy, error) {
-					return f.Resume(ctx, a.namespace, name, why.Reason, id)
+					return f.Resume(ctx, a.namespace, name, why.Reason, fleet.Request{ID: id})
 				},
 			})
 		},

@@ -47,42 +47,60 @@ func ask[T any](a *awaitedFleet, do func(*fleet.Client) (T, error)) (answer T, e
 	return do(f)
 }
 
-func (a *awaitedFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+func (a *awaitedFleet) Apply(
+	ctx context.Context, p v1.Proxy, r fleet.Request,
+) (v1.Proxy, bool, error) {
 	f, err := a.get()
 	if err != nil {
 		return v1.Proxy{}, false, err
 	}
-	return f.Apply(ctx, p, requestID)
+	return f.Apply(ctx, p, r)
 }
 
 func (a *awaitedFleet) Get(ctx context.Context, namespace, name string) (v1.Proxy, error) {
 	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Get(ctx, namespace, name) })
 }
 
-func (a *awaitedFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Delete(ctx, namespace, name, reason) })
+func (a *awaitedFleet) Delete(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Delete(ctx, namespace, name, reason, r) })
 }
 
-func (a *awaitedFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.LeaveBehind(ctx, namespace, name, reason) })
+func (a *awaitedFleet) LeaveBehind(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.LeaveBehind(ctx, namespace, name, reason, r) })
 }
 
-func (a *awaitedFleet) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Replace(ctx, namespace, name, reason, requestID) })
+func (a *awaitedFleet) Replace(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) {
+		return f.Replace(ctx, namespace, name, reason, r)
+	})
 }
 
-func (a *awaitedFleet) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Retry(ctx, namespace, name, reason, requestID) })
+func (a *awaitedFleet) Retry(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) {
+		return f.Retry(ctx, namespace, name, reason, r)
+	})
 }
 
 func (a *awaitedFleet) Hold(
-	ctx context.Context, namespace, name string, h v1.Hold, requestID string,
+	ctx context.Context, namespace, name string, h v1.Hold, r fleet.Request,
 ) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Hold(ctx, namespace, name, h, requestID) })
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Hold(ctx, namespace, name, h, r) })
 }
 
-func (a *awaitedFleet) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return ask(a, func(f *fleet.Client) (v1.Proxy, error) { return f.Resume(ctx, namespace, name, reason, requestID) })
+func (a *awaitedFleet) Resume(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return ask(a, func(f *fleet.Client) (v1.Proxy, error) {
+		return f.Resume(ctx, namespace, name, reason, r)
+	})
 }
 
 func (a *awaitedFleet) Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error) {

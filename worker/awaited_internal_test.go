@@ -13,14 +13,14 @@ func TestAFleetThatIsAwaitedIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f, ctx := newAwaitedFleet(), t.Context()
 	for name, ask := range map[string]func() error{
-		"apply":    func() error { _, _, err := f.Apply(ctx, v1.Proxy{}, ""); return err },
+		"apply":    func() error { _, _, err := f.Apply(ctx, v1.Proxy{}, fleet.Request{}); return err },
 		"get":      func() error { _, err := f.Get(ctx, "default", "a"); return err },
-		"delete":   func() error { _, err := f.Delete(ctx, "default", "a", ""); return err },
-		"leave":    func() error { _, err := f.LeaveBehind(ctx, "default", "a", "gone"); return err },
-		"replace":  func() error { _, err := f.Replace(ctx, "default", "a", "", ""); return err },
-		"retry":    func() error { _, err := f.Retry(ctx, "default", "a", "", ""); return err },
-		"hold":     func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{}, ""); return err },
-		"resume":   func() error { _, err := f.Resume(ctx, "default", "a", "", ""); return err },
+		"delete":   func() error { _, err := f.Delete(ctx, "default", "a", "", fleet.Request{}); return err },
+		"leave":    func() error { _, err := f.LeaveBehind(ctx, "default", "a", "gone", fleet.Request{}); return err },
+		"replace":  func() error { _, err := f.Replace(ctx, "default", "a", "", fleet.Request{}); return err },
+		"retry":    func() error { _, err := f.Retry(ctx, "default", "a", "", fleet.Request{}); return err },
+		"hold":     func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{}, fleet.Request{}); return err },
+		"resume":   func() error { _, err := f.Resume(ctx, "default", "a", "", fleet.Request{}); return err },
 		"timeline": func() error { _, err := f.Timeline(ctx, "default", "a"); return err },
 		"list":     func() error { _, err := f.List(ctx, "default"); return err },
 		"ready":    func() error { return f.Ready(ctx) },
@@ -36,12 +36,12 @@ func TestAFleetThatHasArrivedIsAsked(t *testing.T) {
 	f.arrive(fleet.New(nil, "test"))
 	long := string(make([]byte, v1.MaxReason+1))
 	for name, ask := range map[string]func() error{
-		"delete":  func() error { _, err := f.Delete(ctx, "default", "a", long); return err },
-		"leave":   func() error { _, err := f.LeaveBehind(ctx, "default", "a", ""); return err },
-		"replace": func() error { _, err := f.Replace(ctx, "default", "a", long, ""); return err },
-		"retry":   func() error { _, err := f.Retry(ctx, "default", "a", long, ""); return err },
-		"hold":    func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{For: "x"}, ""); return err },
-		"resume":  func() error { _, err := f.Resume(ctx, "default", "a", long, ""); return err },
+		"delete":  func() error { _, err := f.Delete(ctx, "default", "a", long, fleet.Request{}); return err },
+		"leave":   func() error { _, err := f.LeaveBehind(ctx, "default", "a", "", fleet.Request{}); return err },
+		"replace": func() error { _, err := f.Replace(ctx, "default", "a", long, fleet.Request{}); return err },
+		"retry":   func() error { _, err := f.Retry(ctx, "default", "a", long, fleet.Request{}); return err },
+		"hold":    func() error { _, err := f.Hold(ctx, "default", "a", v1.Hold{For: "x"}, fleet.Request{}); return err },
+		"resume":  func() error { _, err := f.Resume(ctx, "default", "a", long, fleet.Request{}); return err },
 	} {
 		var field *v1.FieldError
 		require.ErrorAs(t, ask(), &field, name)

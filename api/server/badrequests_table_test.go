@@ -196,7 +196,7 @@ var badParameters = map[string]badRequest{
 	"an idempotency key that is unicode": put(minimal, invalid("Idempotency-Key", "ü"), "Idempotency-Key", "ü"),
 	"an idempotency key twice": put(minimal,
 		twice("Idempotency-Key", "a, b"), "Idempotency-Key", "a", "Idempotency-Key", "b"),
-	"a query where none is taken": {"PUT", proxyA + "?wait=60s", minimal, nil, unknown("wait", "60s")},
+	"a query where none is taken": {"PUT", proxyA + "?until=60s", minimal, nil, unknown("until", "60s")},
 	"a format that nobody knows": {
 		"GET", "/v1/discovery?format=xml", "", nil,
 		invalid("format", "xml"),

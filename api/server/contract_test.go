@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,10 +50,14 @@ func TestEveryRouteOfTheContractIsServedAndNoOther(t *testing.T) {
 			written = append(written, method+" "+strings.NewReplacer("{", ":", "}", "").Replace(path))
 		}
 	}
+	own := []string{"/openapi.yaml", "/docs"} // the contract itself
 	for _, route := range newStage().server.Routes() {
+		if slices.Contains(own, route.Path) {
+			continue
+		}
 		served = append(served, route.Method+" "+route.Path)
 	}
-	require.Len(t, written, 15)
+	require.Len(t, written, 16)
 	require.ElementsMatch(t, written, served)
 }
 

@@ -53,6 +53,8 @@ var jsonKinds = map[strictjson.Kind]kind{
 func fleetProblem(c echo.Context, err error) *problem {
 	var against *fleet.ConflictError
 	switch {
+	case errors.As(err, &against) && against.IsPrecondition():
+		return &problem{preconditionFailed, against.Field, against.Value, against.Problem}
 	case errors.As(err, &against):
 		return &problem{conflict, against.Field, against.Value, against.Problem}
 	case errors.Is(err, fleet.ErrConflict):

@@ -15,6 +15,9 @@ func (s *Server) Refresh(ctx context.Context) { s.snapshot.refresh(ctx) }
 // Waiting is how many wait for news.
 func (s *Server) Waiting() int { return int(s.snapshot.news.waiting.Load()) }
 
+// LookEvery is between two looks at a Proxy that a write waits for.
+const LookEvery = lookEvery
+
 // Routes lists what is served.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -79,13 +81,18 @@ func (f *fakeFleet) enter(ctx context.Context) error {
 	return nil
 }
 
-func (f *fakeFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1.Proxy, bool, error) {
+func (f *fakeFleet) Apply(
+	ctx context.Context, p v1.Proxy, r fleet.Request,
+) (v1.Proxy, bool, error) {
 	if err := f.enter(ctx); err != nil {
 		return v1.Proxy{}, false, err
 	}
 	defer f.mu.Unlock()
 	key := p.Metadata.Namespace + "/" + p.Metadata.Name
 	was, there := f.proxies[key]
+	if err := holds(was, there, r); err != nil {
+		return v1.Proxy{}, false, err
+	}
 	if there && was.Spec.Provider != p.Spec.Provider {
 		return v1.Proxy{}, false, &fleet.ConflictError{
 			Field: "spec.provider", Value: p.Spec.Provider, Problem: `cannot change from "` + was.Spec.Provider + `"`,
@@ -96,7 +103,7 @@ func (f *fakeFleet) Apply(ctx context.Context, p v1.Proxy, requestID string) (v1
 		return v1.Proxy{}, false, err
 	}
 	p.Spec = restored
-	f.ids = append(f.ids, requestID)
+	f.ids = append(f.ids, r.ID)
 	p.Metadata.UID, p.Metadata.Generation, p.Metadata.CreatedAt = "uid-"+p.Metadata.Name, was.Metadata.Generation+1, birth
 	p.Status = was.Status
 	if !there {
@@ -118,8 +125,13 @@ func (f *fakeFleet) Get(ctx context.Context, namespace, name string) (v1.Proxy, 
 	return p, nil
 }
 
-func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
+func (f *fakeFleet) Delete(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
 	p, err := f.Get(ctx, namespace, name)
+	if err == nil {
+		err = holds(p, true, r)
+	}
 	if err != nil {
 		return v1.Proxy{}, err
 	}
@@ -128,16 +140,20 @@ func (f *fakeFleet) Delete(ctx context.Context, namespace, name, reason string) 
 	return p, nil
 }
 
-func (f *fakeFleet) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	p, err := f.Delete(ctx, namespace, name, reason)
+func (f *fakeFleet) LeaveBehind(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	p, err := f.Delete(ctx, namespace, name, reason, r)
 	if err == nil {
 		f.set(func(f *fakeFleet) { f.left = append(f.left, name) })
 	}
 	return p, err
 }
 
-func (f *fakeFleet) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "replace: "+reason, requestID, func(p *v1.Proxy) error {
+func (f *fakeFleet) Replace(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "replace: "+reason, r, func(p *v1.Proxy) error {
 		if p.Status.Phase == v1.PhasePending {
 			return &fleet.ConflictError{Field: "status.providerID", Problem: "is empty: there is no instance to replace"}
 		}
@@ -146,41 +162,59 @@ func (f *fakeFleet) Replace(ctx context.Context, namespace, name, reason, reques
 	})
 }
 
-func (f *fakeFleet) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "retry: "+reason, requestID, func(*v1.Proxy) error { return nil })
+func (f *fakeFleet) Retry(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "retry: "+reason, r, func(*v1.Proxy) error { return nil })
 }
 
 func (f *fakeFleet) Hold(
-	ctx context.Context, namespace, name string, h v1.Hold, requestID string,
+	ctx context.Context, namespace, name string, h v1.Hold, r fleet.Request,
 ) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "hold "+string(h.For)+": "+h.Reason, requestID, func(p *v1.Proxy) error {
+	return f.tell(ctx, namespace, name, "hold "+string(h.For)+": "+h.Reason, r, func(p *v1.Proxy) error {
 		p.Status.Held = true
 		return nil
 	})
 }
 
-func (f *fakeFleet) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return f.tell(ctx, namespace, name, "resume: "+reason, requestID, func(p *v1.Proxy) error {
+func (f *fakeFleet) Resume(
+	ctx context.Context, namespace, name, reason string, r fleet.Request,
+) (v1.Proxy, error) {
+	return f.tell(ctx, namespace, name, "resume: "+reason, r, func(p *v1.Proxy) error {
 		p.Status.Held = false
 		return nil
 	})
 }
 
 func (f *fakeFleet) tell(
-	ctx context.Context, namespace, name, said, requestID string, change func(*v1.Proxy) error,
+	ctx context.Context, namespace, name, said string, r fleet.Request, change func(*v1.Proxy) error,
 ) (v1.Proxy, error) {
 	p, err := f.Get(ctx, namespace, name)
 	if err == nil {
-		err = change(&p)
+		err = errors.Join(holds(p, true, r), change(&p))
 	}
 	if err != nil {
 		return v1.Proxy{}, err
 	}
 	f.set(func(f *fakeFleet) {
-		f.told, f.ids = append(f.told, said), append(f.ids, requestID)
+		f.told, f.ids = append(f.told, said), append(f.ids, r.ID)
 		f.proxies[namespace+"/"+name] = p
 	})
 	return p, nil
+}
+
+// holds is what a fleet says where a condition does not hold.
+func holds(p v1.Proxy, there bool, r fleet.Request) error {
+	switch want := r.IfGeneration; {
+	case want == 0 || there && want == p.Metadata.Generation:
+		return nil
+	case !there:
+		return fleet.ErrNotFound
+	default:
+		return &fleet.ConflictError{
+			Field: "metadata.generation", Value: strconv.FormatInt(p.Metadata.Generation, 10), Problem: "is another one",
+		}
+	}
 }
 
 func (f *fakeFleet) Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error) {

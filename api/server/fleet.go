@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // Fleet is what the server asks; starter/fleet has it. Errors are those of
@@ -14,20 +15,26 @@ type Fleet interface {
 	// Apply makes the Proxy wanted; created says that there was none. Calls with the
 	// same requestID have one effect. A redacted cloud-init in the spec means the one
 	// that is there.
-	Apply(ctx context.Context, p v1.Proxy, requestID string) (applied v1.Proxy, created bool, err error)
+	Apply(
+		ctx context.Context, p v1.Proxy, r fleet.Request,
+	) (applied v1.Proxy, created bool, err error)
 	// Get returns a Proxy, or fleet.ErrNotFound.
 	Get(ctx context.Context, namespace, name string) (v1.Proxy, error)
 	// Delete begins to delete a Proxy and returns it, or fleet.ErrNotFound. Reason is
 	// shown to people.
-	Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	Delete(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
 	// LeaveBehind ends a Proxy as Delete does, and leaves what is at its backend.
-	LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error)
+	LeaveBehind(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
 	// Replace, Retry, Hold and Resume return the Proxy as it is now, or
 	// fleet.ErrNotFound. Calls with the same requestID have one effect.
-	Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
-	Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
-	Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error)
-	Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error)
+	Replace(
+		ctx context.Context, namespace, name, reason string, r fleet.Request,
+	) (v1.Proxy, error)
+	Retry(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
+	Hold(
+		ctx context.Context, namespace, name string, h v1.Hold, r fleet.Request,
+	) (v1.Proxy, error)
+	Resume(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error)
 	// Timeline returns the last events, the newest last, or fleet.ErrNotFound.
 	Timeline(ctx context.Context, namespace, name string) ([]v1.Event, error)
 	// List returns the Proxies of a namespace in any order; "" is every namespace. An

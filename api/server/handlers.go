@@ -1,19 +1,18 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 
-	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // handlers are the operations of openapi.yaml, one method each.
@@ -44,17 +43,19 @@ func (h handlers) ApplyProxy(
 	if err := h.mayApply(ctx, wanted); err != nil {
 		return nil, err
 	}
-	applied, created, err := h.fleet.Apply(ctx, wanted, id)
+	generation, err := expected(r.Params.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	asked := fleet.Request{ID: id, IfGeneration: generation}
+	applied, created, err := h.fleet.Apply(ctx, wanted, asked)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, unmatched(asked, err)
 	case !created:
-		return openapi.ApplyProxy200JSONResponse(redacted(applied)), nil
+		return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusOK, applied, ""})
 	default:
-		return openapi.ApplyProxy201JSONResponse{
-			Body:    redacted(applied),
-			Headers: openapi.ApplyProxy201ResponseHeaders{Location: proxyPath(r.Namespace, r.Name)},
-		}, nil
+		return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusCreated, applied, proxyPath(r.Namespace, r.Name)})
 	}
 }
 
@@ -69,32 +70,7 @@ func (h handlers) GetProxy(
 	if err != nil {
 		return nil, err
 	}
-	return openapi.GetProxy200JSONResponse(redacted(found)), nil
-}
-
-// ListProxies lists the Proxies of a namespace.
-func (h handlers) ListProxies(
-	ctx context.Context, r openapi.ListProxiesRequestObject,
-) (openapi.ListProxiesResponseObject, error) {
-	const anyName = "a" // a namespace has no name to check
-	if err := checkNames(r.Namespace, anyName); err != nil {
-		return nil, err
-	}
-	found, err := h.fleet.List(ctx, r.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]v1.Proxy, 0, len(found)) // an empty list is [], never null
-	grant := access.Of(ctx)
-	for _, p := range found {
-		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) {
-			items = append(items, redacted(p))
-		}
-	}
-	slices.SortStableFunc(items, func(a, b v1.Proxy) int {
-		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
-	})
-	return openapi.ListProxies200JSONResponse{Items: items}, nil
+	return proxyAnswer{http.StatusOK, found, ""}, nil
 }
 
 // wantedProxy is what a body asks for under the names of its path.

@@ -3,11 +3,13 @@ package server
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // noReason is what a Proxy's timeline says about a message that gives no reason.
@@ -43,72 +45,81 @@ func (h handlers) DeleteProxy(
 	if wish.SkipCleanup {
 		remove = h.fleet.LeaveBehind
 	}
-	deleting, err := remove(ctx, r.Namespace, r.Name, cmp.Or(wish.Reason, noReason))
+	generation, err := expected(r.Params.IfMatch)
 	if err != nil {
 		return nil, err
 	}
-	return openapi.DeleteProxy202JSONResponse(redacted(deleting)), nil
+	asked := fleet.Request{IfGeneration: generation}
+	deleting, err := remove(ctx, r.Namespace, r.Name, cmp.Or(wish.Reason, noReason), asked)
+	if err != nil {
+		return nil, unmatched(asked, err)
+	}
+	return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusAccepted, deleting, ""})
 }
 
 // ReplaceProxy begins to replace the instance of a Proxy.
 func (h handlers) ReplaceProxy(
 	ctx context.Context, r openapi.ReplaceProxyRequestObject,
 ) (openapi.ReplaceProxyResponseObject, error) {
-	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "replace"}, r.Params.IdempotencyKey, r.Body)
+	to := target{r.Namespace, r.Name, "replace"}
+	why, asked, err := received(ctx, h, to, named{r.Params.IdempotencyKey, r.Params.IfMatch}, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	replacing, err := h.fleet.Replace(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), id)
+	replacing, err := h.fleet.Replace(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), asked)
 	if err != nil {
-		return nil, err
+		return nil, unmatched(asked, err)
 	}
-	return openapi.ReplaceProxy202JSONResponse(redacted(replacing)), nil
+	return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusAccepted, replacing, ""})
 }
 
 // RetryProxy tries again now what a Proxy waits for.
 func (h handlers) RetryProxy(
 	ctx context.Context, r openapi.RetryProxyRequestObject,
 ) (openapi.RetryProxyResponseObject, error) {
-	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "retry"}, r.Params.IdempotencyKey, r.Body)
+	to := target{r.Namespace, r.Name, "retry"}
+	why, asked, err := received(ctx, h, to, named{r.Params.IdempotencyKey, r.Params.IfMatch}, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	trying, err := h.fleet.Retry(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), id)
+	trying, err := h.fleet.Retry(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), asked)
 	if err != nil {
-		return nil, err
+		return nil, unmatched(asked, err)
 	}
-	return openapi.RetryProxy202JSONResponse(redacted(trying)), nil
+	return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusAccepted, trying, ""})
 }
 
 // HoldProxy takes a Proxy out of discovery.
 func (h handlers) HoldProxy(
 	ctx context.Context, r openapi.HoldProxyRequestObject,
 ) (openapi.HoldProxyResponseObject, error) {
-	hold, id, err := received(ctx, h, target{r.Namespace, r.Name, "hold"}, r.Params.IdempotencyKey, r.Body)
+	to := target{r.Namespace, r.Name, "hold"}
+	hold, asked, err := received(ctx, h, to, named{r.Params.IdempotencyKey, r.Params.IfMatch}, r.Body)
 	if err != nil {
 		return nil, err
 	}
 	hold.Reason = cmp.Or(hold.Reason, noReason)
-	held, err := h.fleet.Hold(ctx, r.Namespace, r.Name, hold, id)
+	held, err := h.fleet.Hold(ctx, r.Namespace, r.Name, hold, asked)
 	if err != nil {
-		return nil, err
+		return nil, unmatched(asked, err)
 	}
-	return openapi.HoldProxy200JSONResponse(redacted(held)), nil
+	return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusOK, held, ""})
 }
 
 // ResumeProxy gives a held Proxy back to discovery.
 func (h handlers) ResumeProxy(
 	ctx context.Context, r openapi.ResumeProxyRequestObject,
 ) (openapi.ResumeProxyResponseObject, error) {
-	why, id, err := received(ctx, h, target{r.Namespace, r.Name, "resume"}, r.Params.IdempotencyKey, r.Body)
+	to := target{r.Namespace, r.Name, "resume"}
+	why, asked, err := received(ctx, h, to, named{r.Params.IdempotencyKey, r.Params.IfMatch}, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	resumed, err := h.fleet.Resume(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), id)
+	resumed, err := h.fleet.Resume(ctx, r.Namespace, r.Name, cmp.Or(why.Reason, noReason), asked)
 	if err != nil {
-		return nil, err
+		return nil, unmatched(asked, err)
 	}
-	return openapi.ResumeProxy200JSONResponse(redacted(resumed)), nil
+	return h.settled(ctx, r.Params.Wait, proxyAnswer{http.StatusOK, resumed, ""})
 }
 
 // GetTimeline reads what became of a Proxy.
@@ -138,16 +149,22 @@ type message interface {
 	Validate() error
 }
 
+// named is how a request names itself and what it expects.
+type named struct{ key, match *string }
+
 // received checks a message and names its request: by its key together with what it
 // asks for, or by a name of its own.
 func received[M message](
-	ctx context.Context, h handlers, to target, key *string, body *M,
-) (said M, id string, err error) {
-	if err = checkKey(key); err == nil {
+	ctx context.Context, h handlers, to target, n named, body *M,
+) (said M, asked fleet.Request, err error) {
+	if err = checkKey(n.key); err == nil {
 		err = checkNames(to.Namespace, to.Name)
 	}
+	if err == nil {
+		asked.IfGeneration, err = expected(n.match)
+	}
 	if err != nil {
-		return said, "", err
+		return said, asked, err
 	}
 	if body != nil {
 		said = *body
@@ -156,11 +173,11 @@ func received[M message](
 		err = h.mayTouch(ctx, to.Namespace, to.Name)
 	}
 	if err != nil {
-		return said, "", err
+		return said, asked, err
 	}
-	id, err = requestID(key, struct {
+	asked.ID, err = requestID(n.key, struct {
 		To   target
 		Said M
 	}{to, said})
-	return said, id, err
+	return said, asked, err
 }

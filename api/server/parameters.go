@@ -16,6 +16,7 @@ import (
 const (
 	idempotencyKey = "Idempotency-Key"
 	ifNoneMatch    = "If-None-Match"
+	ifMatch        = "If-Match"
 	skipCleanup    = "skipCleanup"
 	limit          = "limit"
 	shuffle        = "shuffle"
@@ -33,24 +34,28 @@ type operation struct {
 // operations are those of openapi.yaml by operationId. The health checks are left out:
 // they need no token, and what supervisors add to them is their own affair.
 var operations = map[string]operation{
-	"listProviders": {access.ScopeRead, nil},
-	"listProxies":   {access.ScopeRead, nil},
-	"getProxy":      {access.ScopeRead, nil},
-	"getTimeline":   {access.ScopeRead, nil},
-	"applyProxy":    {access.ScopeWrite, nil},
-	"deleteProxy":   {access.ScopeWrite, []string{skipCleanup, "reason"}},
-	"replaceProxy":  {access.ScopeWrite, nil},
-	"retryProxy":    {access.ScopeWrite, nil},
-	"holdProxy":     {access.ScopeWrite, nil},
-	"resumeProxy":   {access.ScopeWrite, nil},
-	"getDiscovery":  {access.ScopeDiscovery, append([]string{"format", limit, shuffle, wait}, filters...)},
-	"pickProxy":     {access.ScopeDiscovery, append([]string{"format", "sticky"}, filters...)},
+	"listProviders":  {access.ScopeRead, nil},
+	"listProxies":    {access.ScopeRead, listFilters},
+	"listAllProxies": {access.ScopeRead, listFilters},
+	"getProxy":       {access.ScopeRead, nil},
+	"getTimeline":    {access.ScopeRead, nil},
+	"applyProxy":     {access.ScopeWrite, []string{wait}},
+	"deleteProxy":    {access.ScopeWrite, []string{skipCleanup, "reason", wait}},
+	"replaceProxy":   {access.ScopeWrite, []string{wait}},
+	"retryProxy":     {access.ScopeWrite, []string{wait}},
+	"holdProxy":      {access.ScopeWrite, []string{wait}},
+	"resumeProxy":    {access.ScopeWrite, []string{wait}},
+	"getDiscovery":   {access.ScopeDiscovery, append([]string{"format", limit, shuffle, wait}, filters...)},
+	"pickProxy":      {access.ScopeDiscovery, append([]string{"format", "sticky"}, filters...)},
 	// An address is all that a browser's event source can be given.
 	"watchDiscovery": {access.ScopeDiscovery, filters},
 }
 
 // filters are what the routes of discovery have in common.
 var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", tokenParameter}
+
+// listFilters are what the lists of Proxies have in common.
+var listFilters = []string{"labels", "provider", "region", "phase", "health", "reason", limit, "continue"}
 
 // operationChecks are the middlewares that hold each operation to its table.
 func operationChecks() map[string][]echo.MiddlewareFunc {
@@ -113,8 +118,10 @@ var digits = regexp.MustCompile(`^(100000|[0-9]{1,5})$`)
 
 func checkHeaders(c echo.Context) error {
 	header := c.Request().Header
-	if keys := header.Values(idempotencyKey); len(keys) > 1 {
-		return &problem{duplicateField, idempotencyKey, strings.Join(keys, ", "), "is there more than once"}
+	for _, name := range []string{idempotencyKey, ifMatch} {
+		if values := header.Values(name); len(values) > 1 {
+			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}
+		}
 	}
 	if known := header.Values(ifNoneMatch); len(known) > 1 {
 		header.Set(ifNoneMatch, strings.Join(known, ", ")) // which is what several lines mean

@@ -22,27 +22,28 @@ const problemURN = "urn:egressfleet:problem:"
 
 // Every kind of problem, by status.
 var (
-	malformedRequest = kind{"malformed-request", "Malformed request", http.StatusBadRequest}
-	wrongType        = kind{"wrong-type", "Wrong type", http.StatusBadRequest}
-	unknownField     = kind{"unknown-field", "Unknown field", http.StatusBadRequest}
-	duplicateField   = kind{"duplicate-field", "Duplicate field", http.StatusBadRequest}
-	missingParameter = kind{"missing-parameter", "Missing parameter", http.StatusBadRequest}
-	unauthenticated  = kind{"unauthenticated", "Who is asking is not known", http.StatusUnauthorized}
-	forbidden        = kind{"forbidden", "Not allowed", http.StatusForbidden}
-	notFound         = kind{"not-found", "No such proxy", http.StatusNotFound}
-	providersUnknown = kind{"providers-unknown", "Providers are unknown", http.StatusNotFound}
-	noSuchRoute      = kind{"no-such-route", "No such route", http.StatusNotFound}
-	methodNotAllowed = kind{"method-not-allowed", "Method not allowed", http.StatusMethodNotAllowed}
-	bodyTooSlow      = kind{"body-too-slow", "Body too slow", http.StatusRequestTimeout}
-	conflict         = kind{"conflict", "Conflict", http.StatusConflict}
-	bodyTooLarge     = kind{"body-too-large", "Body too large", http.StatusRequestEntityTooLarge}
-	unsupportedMedia = kind{"unsupported-media-type", "Unsupported media type", http.StatusUnsupportedMediaType}
-	invalidField     = kind{"invalid-field", "Invalid value", http.StatusUnprocessableEntity}
-	tooManyRequests  = kind{"too-many-requests", "Too many requests", http.StatusTooManyRequests}
-	internalFault    = kind{"internal", "Internal error", http.StatusInternalServerError}
-	unavailable      = kind{"unavailable", "The fleet is unavailable", http.StatusServiceUnavailable}
-	notReady         = kind{"not-ready", "Not ready", http.StatusServiceUnavailable}
-	discoveryUnknown = kind{"discovery-unknown", "Discovery is unknown", http.StatusServiceUnavailable}
+	malformedRequest   = kind{"malformed-request", "Malformed request", http.StatusBadRequest}
+	wrongType          = kind{"wrong-type", "Wrong type", http.StatusBadRequest}
+	unknownField       = kind{"unknown-field", "Unknown field", http.StatusBadRequest}
+	duplicateField     = kind{"duplicate-field", "Duplicate field", http.StatusBadRequest}
+	missingParameter   = kind{"missing-parameter", "Missing parameter", http.StatusBadRequest}
+	unauthenticated    = kind{"unauthenticated", "Who is asking is not known", http.StatusUnauthorized}
+	forbidden          = kind{"forbidden", "Not allowed", http.StatusForbidden}
+	notFound           = kind{"not-found", "No such proxy", http.StatusNotFound}
+	providersUnknown   = kind{"providers-unknown", "Providers are unknown", http.StatusNotFound}
+	noSuchRoute        = kind{"no-such-route", "No such route", http.StatusNotFound}
+	methodNotAllowed   = kind{"method-not-allowed", "Method not allowed", http.StatusMethodNotAllowed}
+	bodyTooSlow        = kind{"body-too-slow", "Body too slow", http.StatusRequestTimeout}
+	conflict           = kind{"conflict", "Conflict", http.StatusConflict}
+	preconditionFailed = kind{"precondition-failed", "Another generation", http.StatusPreconditionFailed}
+	bodyTooLarge       = kind{"body-too-large", "Body too large", http.StatusRequestEntityTooLarge}
+	unsupportedMedia   = kind{"unsupported-media-type", "Unsupported media type", http.StatusUnsupportedMediaType}
+	invalidField       = kind{"invalid-field", "Invalid value", http.StatusUnprocessableEntity}
+	tooManyRequests    = kind{"too-many-requests", "Too many requests", http.StatusTooManyRequests}
+	internalFault      = kind{"internal", "Internal error", http.StatusInternalServerError}
+	unavailable        = kind{"unavailable", "The fleet is unavailable", http.StatusServiceUnavailable}
+	notReady           = kind{"not-ready", "Not ready", http.StatusServiceUnavailable}
+	discoveryUnknown   = kind{"discovery-unknown", "Discovery is unknown", http.StatusServiceUnavailable}
 )
 
 const (

@@ -14,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
 
@@ -47,6 +48,8 @@ func New(fleet Fleet, opts Options) *Server {
 		s.echo.POST(loginPath, desk.enter)
 		s.echo.POST("/logout", desk.leave)
 	}
+	s.echo.GET("/openapi.yaml", showContract, allow(access.ScopeDiscovery))
+	s.echo.GET("/docs", showDocs, allow(access.ScopeDiscovery))
 	// Every other route is in the generated table.
 	operations := openapi.NewStrictHandler(handlers{
 		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},

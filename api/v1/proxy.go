@@ -86,6 +86,11 @@ const (
 	PhaseDeleting     Phase = "Deleting"     // being removed for good
 )
 
+// Phases returns every phase, in the order of a life.
+func Phases() []Phase {
+	return []Phase{PhasePending, PhaseProvisioning, PhaseRunning, PhaseReplacing, PhaseBlocked, PhaseDeleting}
+}
+
 // ProxyStatus is what the fleet last saw and what happens next. Serialised in
 // running workflows: add fields, never rename or retype.
 type ProxyStatus struct {

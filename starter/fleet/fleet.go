@@ -65,7 +65,9 @@ func New(c client.Client, installation string, opts ...Option) *Client {
 // Apply starts the proxy if there is none, and makes p's spec and labels the wanted
 // ones. created says that this request's start made it. Repeating a request ID
 // repeats its answer, as long as the proxy's last run is kept. Errors: *v1.FieldError, *ConflictError, ErrUnavailable.
-func (c *Client) Apply(ctx context.Context, p v1.Proxy, requestID string) (applied v1.Proxy, created bool, err error) {
+func (c *Client) Apply(
+	ctx context.Context, p v1.Proxy, ask Request,
+) (applied v1.Proxy, created bool, err error) {
 	if err := validate(p); err != nil {
 		return v1.Proxy{}, false, err
 	}
@@ -77,21 +79,25 @@ func (c *Client) Apply(ctx context.Context, p v1.Proxy, requestID string) (appli
 		return v1.Proxy{}, false, translate(err)
 	}
 	defer leave()
-	r, err := c.apply(ctx, id, p, requestID)
+	r, err := c.apply(ctx, id, p, ask)
 	if errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w (Temporal may have the wish already; asking again is harmless)", err)
 	}
-	return r.Proxy, r.BornOf == requestID, err
+	return r.Proxy, r.BornOf == ask.ID, err
 }
 
 // apply sends the update, and starts what it is for. A stand-in for user-data is only
 // good for a proxy that is there: alone it must start nothing.
-func (c *Client) apply(ctx context.Context, id string, p v1.Proxy, requestID string) (proxy.Receipt, error) {
-	wish := update(id, requestID, proxy.UpdateApply, proxy.ApplyInput{Spec: p.Spec, Labels: p.Metadata.Labels})
-	if p.Spec.CloudInit.IsRedacted() {
+func (c *Client) apply(
+	ctx context.Context, id string, p v1.Proxy, ask Request,
+) (proxy.Receipt, error) {
+	wish := update(id, ask.ID, proxy.UpdateApply, proxy.ApplyInput{
+		Only: ask.only(), Spec: p.Spec, Labels: p.Metadata.Labels,
+	})
+	if redacted := p.Spec.CloudInit.IsRedacted(); redacted || ask.IfGeneration != 0 {
 		h, err := c.temporal.UpdateWorkflow(ctx, wish)
 		r, err := receipt(ctx, h, err)
-		if errors.Is(err, ErrNotFound) {
+		if redacted && errors.Is(err, ErrNotFound) {
 			err = &v1.FieldError{
 				Field: "spec.cloudInit.inline", Value: p.Spec.CloudInit.Inline,
 				Problem: "stands for the content of a proxy that is not there; give the content itself",
@@ -100,7 +106,7 @@ func (c *Client) apply(ctx context.Context, id string, p v1.Proxy, requestID str
 		return r, err
 	}
 	h, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: c.startOperation(id, p, requestID), UpdateOptions: wish,
+		StartWorkflowOperation: c.startOperation(id, p, ask.ID), UpdateOptions: wish,
 	})
 	return receipt(ctx, h, err)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
-// Replace removes the instance of a proxy and has another one made. Repeating a
-// request ID has one effect; an empty one counts for itself. Errors: ErrNotFound,
+// Replace removes the instance of a proxy and has another one made. Errors: ErrNotFound,
 // *ConflictError where there is no instance or the proxy is being deleted,
 // *v1.FieldError, ErrUnavailable.
-func (c *Client) Replace(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	return c.replace(ctx, namespace, name, requestID, proxy.ReplaceInput{Reason: reason})
+func (c *Client) Replace(
+	ctx context.Context, namespace, name, reason string, r Request,
+) (v1.Proxy, error) {
+	return c.replace(ctx, namespace, name, r.ID, proxy.ReplaceInput{Only: r.only(), Reason: reason})
 }
 
 // ReplaceInstance is Replace for the instance that somebody looked at: one that was made
@@ -35,38 +36,47 @@ func (c *Client) replace(
 
 // Retry tries again now what a proxy waits for. Request ID and errors are those of
 // Replace; there is no conflict.
-func (c *Client) Retry(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	why := v1.Why{Reason: reason}
-	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateRetry, proxy.Why(why)))
+func (c *Client) Retry(
+	ctx context.Context, namespace, name, reason string, r Request,
+) (v1.Proxy, error) {
+	return c.message(ctx, v1.Why{Reason: reason}, update(proxy.WorkflowID(namespace, name), r.ID, proxy.UpdateRetry,
+		proxy.Why{Only: r.only(), Reason: reason}))
 }
 
 // Hold takes a proxy out of discovery, for a while or until Resume; another hold takes
 // its place. Request ID and errors are those of Replace.
-func (c *Client) Hold(ctx context.Context, namespace, name string, h v1.Hold, requestID string) (v1.Proxy, error) {
-	return c.message(ctx, h, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateHold, proxy.HoldInput(h)))
+func (c *Client) Hold(
+	ctx context.Context, namespace, name string, h v1.Hold, r Request,
+) (v1.Proxy, error) {
+	return c.message(ctx, h, update(proxy.WorkflowID(namespace, name), r.ID, proxy.UpdateHold,
+		proxy.HoldInput{Only: r.only(), Reason: h.Reason, For: h.For}))
 }
 
 // Resume ends a hold. Request ID and errors are those of Replace.
-func (c *Client) Resume(ctx context.Context, namespace, name, reason, requestID string) (v1.Proxy, error) {
-	why := v1.Why{Reason: reason}
-	return c.message(ctx, why, update(proxy.WorkflowID(namespace, name), requestID, proxy.UpdateResume, proxy.Why(why)))
+func (c *Client) Resume(
+	ctx context.Context, namespace, name, reason string, r Request,
+) (v1.Proxy, error) {
+	return c.message(ctx, v1.Why{Reason: reason}, update(proxy.WorkflowID(namespace, name), r.ID, proxy.UpdateResume,
+		proxy.Why{Only: r.only(), Reason: reason}))
 }
 
 // Delete wants the proxy gone for good and returns it as it is now. Without a worker
 // the wish is left with Temporal as a signal. Errors: ErrNotFound, *v1.FieldError,
 // ErrUnavailable.
-func (c *Client) Delete(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason})
+func (c *Client) Delete(ctx context.Context, namespace, name, reason string, r Request) (v1.Proxy, error) {
+	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason}, r.only())
 }
 
 // LeaveBehind ends the proxy without waiting for its backend, and leaves what is there
 // to whoever looks for orphans; WaitGone says what that is. It needs a reason.
 // Otherwise it is Delete, also after one.
-func (c *Client) LeaveBehind(ctx context.Context, namespace, name, reason string) (v1.Proxy, error) {
-	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason, SkipCleanup: true})
+func (c *Client) LeaveBehind(ctx context.Context, namespace, name, reason string, r Request) (v1.Proxy, error) {
+	return c.remove(ctx, namespace, name, v1.Deletion{Reason: reason, SkipCleanup: true}, r.only())
 }
 
-func (c *Client) remove(ctx context.Context, namespace, name string, d v1.Deletion) (v1.Proxy, error) {
+func (c *Client) remove(
+	ctx context.Context, namespace, name string, d v1.Deletion, only proxy.Only,
+) (v1.Proxy, error) {
 	if err := d.Validate(); err != nil {
 		return v1.Proxy{}, err
 	}
@@ -75,11 +85,13 @@ func (c *Client) remove(ctx context.Context, namespace, name string, d v1.Deleti
 		return v1.Proxy{}, err
 	}
 	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
-	id, wish := proxy.WorkflowID(namespace, name), proxy.DeleteInput(d)
+	id := proxy.WorkflowID(namespace, name)
+	wish := proxy.DeleteInput{Only: only, Reason: d.Reason, SkipCleanup: d.SkipCleanup}
 	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
 	defer cancel()
 	r, err := c.tell(asked, update(id, "", proxy.UpdateDelete, wish))
-	if err != nil && !errors.Is(err, ErrNotFound) && !refusal(err) && ctx.Err() == nil {
+	// A signal cannot be refused, so a wish with a condition is never left as one.
+	if err != nil && only == (proxy.Only{}) && !errors.Is(err, ErrNotFound) && !refusal(err) && ctx.Err() == nil {
 		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, wish))
 	}
 	return r.Proxy, err

@@ -18,16 +18,16 @@ func TestAMessageThatCannotBeRightIsNotSent(t *testing.T) {
 		field string
 		send  func() (v1.Proxy, error)
 	}{
-		"replace": {"reason", func() (v1.Proxy, error) { return f.Replace(ctx, "default", "a", long, "") }},
-		"retry":   {"reason", func() (v1.Proxy, error) { return f.Retry(ctx, "default", "a", long, "") }},
-		"hold":    {"reason", func() (v1.Proxy, error) { return f.Hold(ctx, "default", "a", v1.Hold{Reason: long}, "") }},
+		"replace": {"reason", func() (v1.Proxy, error) { return f.Replace(ctx, "default", "a", long, fleet.Request{}) }},
+		"retry":   {"reason", func() (v1.Proxy, error) { return f.Retry(ctx, "default", "a", long, fleet.Request{}) }},
+		"hold":    {"reason", func() (v1.Proxy, error) { return f.Hold(ctx, "default", "a", v1.Hold{Reason: long}, fleet.Request{}) }},
 		"hold for": {"for", func() (v1.Proxy, error) {
-			return f.Hold(ctx, "default", "a", v1.Hold{For: "forever"}, "")
+			return f.Hold(ctx, "default", "a", v1.Hold{For: "forever"}, fleet.Request{})
 		}},
-		"resume":       {"reason", func() (v1.Proxy, error) { return f.Resume(ctx, "default", "a", long, "") }},
-		"delete":       {"reason", func() (v1.Proxy, error) { return f.Delete(ctx, "default", "a", long) }},
-		"leave":        {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", long) }},
-		"leave unsaid": {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", " ") }},
+		"resume":       {"reason", func() (v1.Proxy, error) { return f.Resume(ctx, "default", "a", long, fleet.Request{}) }},
+		"delete":       {"reason", func() (v1.Proxy, error) { return f.Delete(ctx, "default", "a", long, fleet.Request{}) }},
+		"leave":        {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", long, fleet.Request{}) }},
+		"leave unsaid": {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", " ", fleet.Request{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -106,10 +106,10 @@ func (c *customer) ask(ctx context.Context, op operation) (v1.Proxy, error) {
 	switch op.Kind {
 	case kindCreate, kindChange:
 		p := v1.Proxy{Metadata: v1.Metadata{Namespace: namespace, Name: c.wish.Name}, Spec: op.Spec}
-		p, _, err := c.fleet.Apply(ctx, p, op.RequestID)
+		p, _, err := c.fleet.Apply(ctx, p, fleet.Request{ID: op.RequestID})
 		return p, err
 	case kindDelete:
-		p, err := c.fleet.Delete(ctx, namespace, c.wish.Name, "chaos")
+		p, err := c.fleet.Delete(ctx, namespace, c.wish.Name, "chaos", fleet.Request{})
 		if errors.Is(err, fleet.ErrNotFound) {
 			err = nil // it was accepted before, and its answer was lost
 		}

@@ -82,6 +82,8 @@ func TestViolation(t *testing.T) {
 		"the API imports its own packages":              {"api/server", our + "api/server/strictjson", true},
 		"a package of the API imports the API's words":  {"api/server/openapi", our + "api/v1", true},
 		"the API imports discovery":                     {"api/server", our + "api/discovery", true},
+		"the API hands out its contract":                {"api/server", our + "api", true},
+		"a client knows no server":                      {"api/client", our + "api/server", false},
 		"the API imports who may ask":                   {"api/server", our + "api/access", true},
 		"who may ask does not import the words":         {"api/access", our + "api/v1", false},
 		"who may ask knows no HTTP":                     {"api/access", "github.com/labstack/echo/v4", false},

@@ -102,7 +102,7 @@ func (o *operated) up() {
 		p := v1.Proxy{
 			Metadata: v1.Metadata{Namespace: "default", Name: name}, Spec: v1.ProxySpec{Provider: "fake", Port: s.port},
 		}
-		_, _, err := o.Apply(o.t.Context(), p, "")
+		_, _, err := o.Apply(o.t.Context(), p, fleet.Request{})
 		require.NoError(o.t, err)
 	}
 	require.Eventually(o.t, func() bool {

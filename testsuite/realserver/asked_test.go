@@ -20,13 +20,13 @@ func TestARequestToReplaceHasOneEffect(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()
 	first := l.get().Status
-	_, err := l.Replace(t.Context(), "default", l.name, "its address is banned", "once")
+	_, err := l.Replace(t.Context(), "default", l.name, "its address is banned", fleet.Request{ID: "once"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return l.backend.Calls(providers.OpCreate) == 2 }, soon, tick)
 	l.running()
 	require.Len(t, l.backend.Instances(), 1)
 	require.True(t, l.get().Status.InstanceCreatedAt.After(first.InstanceCreatedAt))
-	again, err := l.Replace(t.Context(), "default", l.name, "its address is banned", "once")
+	again, err := l.Replace(t.Context(), "default", l.name, "its address is banned", fleet.Request{ID: "once"})
 	require.NoError(t, err)
 	require.NotEmpty(t, again.Metadata.UID)
 	l.running()
@@ -38,12 +38,12 @@ func TestARequestToReplaceHasOneEffect(t *testing.T) {
 func TestNothingCannotBeReplaced(t *testing.T) {
 	l := newLab(t, quick())
 	l.blocked()
-	_, err := l.Replace(t.Context(), "default", l.name, "", "")
+	_, err := l.Replace(t.Context(), "default", l.name, "", fleet.Request{})
 	var conflict *fleet.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "status.providerID", conflict.Field)
 	l.backend.Heal()
-	_, err = l.Retry(t.Context(), "default", l.name, "the image is there now", "")
+	_, err = l.Retry(t.Context(), "default", l.name, "the image is there now", fleet.Request{})
 	require.NoError(t, err)
 	l.running()
 	require.Contains(t, l.reasons(), "RetryRequested")
@@ -56,10 +56,10 @@ func TestWhatWasAnsweredIsShownWhileTheBackendIsAsked(t *testing.T) {
 	l.born()
 	look := newHeld()
 	l.backend.Before(providers.OpGet, look.hook)
-	_, err := l.Retry(t.Context(), "default", l.name, "look again", "")
+	_, err := l.Retry(t.Context(), "default", l.name, "look again", fleet.Request{})
 	require.NoError(t, err)
 	<-look.arrived
-	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, "")
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, fleet.Request{})
 	require.NoError(t, err)
 	require.True(t, l.get().Status.Held, "discovery hands it out no more")
 	changed := spec
@@ -70,10 +70,46 @@ func TestWhatWasAnsweredIsShownWhileTheBackendIsAsked(t *testing.T) {
 	l.deleted()
 }
 
+// A message for a generation that is gone has no effect, and one that had its effect
+// is answered once more.
+func TestAMessageForAnotherGenerationIsRefused(t *testing.T) {
+	l := newLab(t, quick())
+	l.born()
+	changed := spec
+	changed.HealthCheck.Target = "target:443"
+	first, second := fleet.Request{IfGeneration: 1}, fleet.Request{IfGeneration: 2}
+	one := fleet.Request{ID: "one", IfGeneration: 1}
+	_, _, err := l.Apply(t.Context(), l.wanted(changed), one)
+	require.NoError(t, err)
+	again, _, err := l.Apply(t.Context(), l.wanted(changed), one)
+	require.NoError(t, err, "its answer was lost, say")
+	require.EqualValues(t, 2, again.Metadata.Generation)
+	l.handOver(l.runID())
+	_, _, err = l.Apply(t.Context(), l.wanted(changed), one)
+	require.NoError(t, err, "also by a later run")
+
+	_, _, err = l.Apply(t.Context(), l.wanted(spec), first)
+	var against *fleet.ConflictError
+	require.ErrorAs(t, err, &against)
+	require.True(t, against.IsPrecondition())
+	require.Equal(t, `metadata.generation: "2" is not 1, which was expected`, against.Error())
+	_, err = l.Delete(t.Context(), "default", l.name, "", first)
+	require.ErrorAs(t, err, &against)
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{}, first)
+	require.ErrorAs(t, err, &against)
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{}, second)
+	require.NoError(t, err)
+	_, _, err = l.Apply(t.Context(), v1.Proxy{
+		Metadata: v1.Metadata{Namespace: "default", Name: l.name + "-x"}, Spec: spec,
+	}, first)
+	require.ErrorIs(t, err, fleet.ErrNotFound, "none is made")
+	l.deleted()
+}
+
 func TestAHoldEndsWhenItsTimeIsOver(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()
-	held, err := l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "billing", For: "1s"}, "")
+	held, err := l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "billing", For: "1s"}, fleet.Request{})
 	require.NoError(t, err)
 	require.True(t, held.Status.Held, "the answer says so already")
 	_, usable := v1.EndpointOf(held)
@@ -91,13 +127,13 @@ func TestAHoldWithoutAnEndLastsUntilItIsResumed(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()
 	longest := v1.Hold{For: v1.Duration(v1.MaxHold.String())}
-	_, err := l.Hold(t.Context(), "default", l.name, longest, "")
+	_, err := l.Hold(t.Context(), "default", l.name, longest, fleet.Request{})
 	require.NoError(t, err)
-	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, "")
+	_, err = l.Hold(t.Context(), "default", l.name, v1.Hold{Reason: "Suspicious"}, fleet.Request{})
 	require.NoError(t, err)
 	c, _ := l.get().Status.Condition(v1.ConditionHeld)
 	require.Equal(t, "Suspicious", c.Reason)
-	p, err := l.Resume(t.Context(), "default", l.name, "it was nothing", "")
+	p, err := l.Resume(t.Context(), "default", l.name, "it was nothing", fleet.Request{})
 	require.NoError(t, err)
 	require.False(t, p.Status.Held)
 	l.deleted()
@@ -130,12 +166,12 @@ func TestWhatIsLeftBehindIsNamed(t *testing.T) {
 	l := newLab(t, quick())
 	l.born()
 	l.backend.Before(providers.OpDelete, fake.FailingWith(providers.ErrPermanent, "the zone is gone"))
-	_, err := l.Delete(t.Context(), "default", l.name, "not needed any more")
+	_, err := l.Delete(t.Context(), "default", l.name, "not needed any more", fleet.Request{})
 	require.NoError(t, err)
 	id := l.get().Status.ProviderID
-	_, err = l.Replace(t.Context(), "default", l.name, "", "")
+	_, err = l.Replace(t.Context(), "default", l.name, "", fleet.Request{})
 	require.ErrorIs(t, err, fleet.ErrConflict, "it is being deleted")
-	_, err = l.LeaveBehind(t.Context(), "default", l.name, "the zone is closed for good")
+	_, err = l.LeaveBehind(t.Context(), "default", l.name, "the zone is closed for good", fleet.Request{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
@@ -154,7 +190,7 @@ func TestWhatIsLeftBehindIsNamed(t *testing.T) {
 func TestNothingIsLeftBehindWhereNothingWas(t *testing.T) {
 	l := newLab(t, quick())
 	l.unheard()
-	_, err := l.LeaveBehind(t.Context(), "default", l.name, "never mind")
+	_, err := l.LeaveBehind(t.Context(), "default", l.name, "never mind", fleet.Request{})
 	require.NoError(t, err)
 	l.work()
 	l.closed()
@@ -167,7 +203,7 @@ func TestToLeaveIsLeftWithTheServerWithoutAWorker(t *testing.T) {
 	l.apply("apply", spec)
 	l.running()
 	stop()
-	_, err := l.LeaveBehind(t.Context(), "default", l.name, "nobody is there")
+	_, err := l.LeaveBehind(t.Context(), "default", l.name, "nobody is there", fleet.Request{})
 	require.NoError(t, err)
 	l.work()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -208,17 +244,17 @@ func TestAMessageNeedsAProxyAndAWorker(t *testing.T) {
 			defer cancel()
 			errs[what] = call(ctx)
 		}
-		try("replace", func(ctx context.Context) error { _, err := l.Replace(ctx, "default", name, "", ""); return err })
-		try("retry", func(ctx context.Context) error { _, err := l.Retry(ctx, "default", name, "", ""); return err })
-		try("hold", func(ctx context.Context) error { _, err := l.Hold(ctx, "default", name, v1.Hold{}, ""); return err })
-		try("resume", func(ctx context.Context) error { _, err := l.Resume(ctx, "default", name, "", ""); return err })
+		try("replace", func(ctx context.Context) error { _, err := l.Replace(ctx, "default", name, "", fleet.Request{}); return err })
+		try("retry", func(ctx context.Context) error { _, err := l.Retry(ctx, "default", name, "", fleet.Request{}); return err })
+		try("hold", func(ctx context.Context) error { _, err := l.Hold(ctx, "default", name, v1.Hold{}, fleet.Request{}); return err })
+		try("resume", func(ctx context.Context) error { _, err := l.Resume(ctx, "default", name, "", fleet.Request{}); return err })
 		try("timeline", func(ctx context.Context) error { _, err := l.Timeline(ctx, "default", name); return err })
 		return errs
 	}
 	for what, err := range send("nobody") {
 		require.ErrorIs(t, err, fleet.ErrNotFound, what)
 	}
-	_, err := l.LeaveBehind(t.Context(), "default", "nobody", "why not")
+	_, err := l.LeaveBehind(t.Context(), "default", "nobody", "why not", fleet.Request{})
 	require.ErrorIs(t, err, fleet.ErrNotFound)
 	l.unheard()
 	for what, err := range send(l.name) {
@@ -234,7 +270,7 @@ func (l *lab) unheard() {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), 2*time.Second)
 	defer cancel()
-	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
+	_, _, err := l.Apply(ctx, l.wanted(spec), fleet.Request{ID: "apply"})
 	require.ErrorIs(l.t, err, fleet.ErrNoWorker)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
@@ -82,7 +83,7 @@ func TestCase341AWorkerThatStopsDuringADeleteDeletesAgain(t *testing.T) {
 	first := newHeld()
 	defer close(first.release)
 	l.backend.Before(providers.OpDelete, first.hook)
-	_, err := l.Delete(t.Context(), "default", l.name, "test")
+	_, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	<-first.arrived
 	stop() // its timeout is 0: nothing is waited for
@@ -110,7 +111,7 @@ func TestCase342AWatchThatHangsHearsThatItIsNotWanted(t *testing.T) {
 		return nil
 	})
 	<-hanging
-	_, err := l.Delete(t.Context(), "default", l.name, "test")
+	_, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	select {
 	case <-heard:
@@ -156,7 +157,7 @@ func TestCase347AnOutageBeyondEveryBoundEndsNoDelete(t *testing.T) {
 	l := newLab(t, timing)
 	l.born()
 	l.backend.Before(providers.OpDelete, fake.Failing(providers.ErrTransient))
-	_, err := l.Delete(t.Context(), "default", l.name, "test")
+	_, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return l.backend.Calls(providers.OpDelete) >= 4 }, soon, tick)
 	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, l.describe().WorkflowExecutionInfo.Status)
@@ -226,7 +227,7 @@ func TestALeftInstanceIsLeftWithoutWaitingForACall(t *testing.T) {
 		providers.OpCreate: func(l *lab) { l.work(); l.apply("apply", spec) },
 		providers.OpDelete: func(l *lab) {
 			l.born()
-			_, err := l.Delete(l.t.Context(), "default", l.name, "test")
+			_, err := l.Delete(l.t.Context(), "default", l.name, "test", fleet.Request{})
 			require.NoError(l.t, err)
 		},
 	} {

@@ -29,6 +29,7 @@ import (
 
 	httpapi "github.com/egressfleet/egressfleet/api/server"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
@@ -293,7 +294,7 @@ func TestARotationLeavesWhatWasWrittenReadable(t *testing.T) {
 	l.work()
 	labelled := l.get()
 	labelled.Metadata.Labels = map[string]string{"team": "a"}
-	_, _, err := l.Apply(t.Context(), labelled, "label")
+	_, _, err := l.Apply(t.Context(), labelled, fleet.Request{ID: "label"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"team": "a"}, l.get().Metadata.Labels)
 	stored := l.stored()
@@ -312,7 +313,7 @@ func TestAfterTurningItOnWhatIsPlainStaysReadable(t *testing.T) {
 	l.use(newKeyDir(t, "a"))
 	l.work()
 	l.shown(true)
-	_, err := l.Retry(t.Context(), "default", l.name, "test", "")
+	_, err := l.Retry(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.Contains(t, l.stored(), "binary/encrypted")
 	l.deleted()
@@ -373,9 +374,9 @@ func TestAnOldKeyCanBeTakenAway(t *testing.T) {
 	l.use(keys.only(t, "2026-02"))
 	l.work()
 	l.shown(true)
-	_, err := l.Retry(t.Context(), "default", l.name, "test", "")
+	_, err := l.Retry(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
-	_, err = l.Delete(t.Context(), "default", l.name, "test")
+	_, err = l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.NoError(t, l.WaitGone(t.Context(), "default", l.name))
 	require.Empty(t, l.backend.Instances())

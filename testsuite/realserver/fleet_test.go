@@ -28,7 +28,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	l := newLab(t, quick())
 	_, err := l.Get(t.Context(), "default", "nobody")
 	require.ErrorIs(t, err, fleet.ErrNotFound)
-	_, err = l.Delete(t.Context(), "default", "nobody", "")
+	_, err = l.Delete(t.Context(), "default", "nobody", "", fleet.Request{})
 	require.ErrorIs(t, err, fleet.ErrNotFound)
 	require.NoError(t, l.WaitGone(t.Context(), "default", "nobody"))
 	l.born()
@@ -42,7 +42,7 @@ func TestAnotherProviderIsAConflict(t *testing.T) {
 	l.born()
 	other := spec
 	other.Provider = "else"
-	_, _, err := l.Apply(t.Context(), l.wanted(other), "move")
+	_, _, err := l.Apply(t.Context(), l.wanted(other), fleet.Request{ID: "move"})
 	require.ErrorIs(t, err, fleet.ErrConflict)
 	var conflict *fleet.ConflictError
 	require.ErrorAs(t, err, &conflict)
@@ -55,7 +55,7 @@ func TestWhatCannotBeRightNeverReachesTheServer(t *testing.T) {
 	l := newLab(t, quick())
 	bad := spec
 	bad.Port = 0
-	_, _, err := l.Apply(t.Context(), l.wanted(bad), "bad")
+	_, _, err := l.Apply(t.Context(), l.wanted(bad), fleet.Request{ID: "bad"})
 	var field *v1.FieldError
 	require.ErrorAs(t, err, &field)
 	require.Equal(t, "spec.port", field.Field)
@@ -68,7 +68,7 @@ func TestAStandInForUnknownContentStartsNothing(t *testing.T) {
 	l.work()
 	stranger := spec
 	stranger.CloudInit.Inline = "redacted:sha256:00:1"
-	_, _, err := l.Apply(t.Context(), l.wanted(stranger), "apply")
+	_, _, err := l.Apply(t.Context(), l.wanted(stranger), fleet.Request{ID: "apply"})
 	var field *v1.FieldError
 	require.ErrorAs(t, err, &field)
 	require.Equal(t, "spec.cloudInit.inline", field.Field)
@@ -81,7 +81,7 @@ func TestASpecThatNoServerTakesIsNamed(t *testing.T) {
 	l := newLab(t, quick())
 	large := spec
 	large.CloudInit.Inline = strings.Repeat("<", v1.MaxInlineCloudInit) // six bytes each in JSON
-	_, _, err := l.Apply(t.Context(), l.wanted(large), "apply")
+	_, _, err := l.Apply(t.Context(), l.wanted(large), fleet.Request{ID: "apply"})
 	var field *v1.FieldError
 	require.ErrorAs(t, err, &field)
 	require.Equal(t, "spec.cloudInit", field.Field)
@@ -91,7 +91,7 @@ func TestWithoutAWorkerAnAnswerComesAllTheSame(t *testing.T) {
 	l := newLab(t, quick())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	_, _, err := l.Apply(ctx, l.wanted(spec), "apply")
+	_, _, err := l.Apply(ctx, l.wanted(spec), fleet.Request{ID: "apply"})
 	require.ErrorIs(t, err, fleet.ErrNoWorker)
 	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	waiting := l.get()
@@ -99,7 +99,7 @@ func TestWithoutAWorkerAnAnswerComesAllTheSame(t *testing.T) {
 	require.Equal(t, spec, waiting.Spec)
 	require.False(t, waiting.Metadata.CreatedAt.IsZero())
 	require.Equal(t, l.describe().WorkflowExecutionInfo.FirstRunId, l.get().Metadata.UID)
-	_, err = l.Delete(t.Context(), "default", l.name, "changed my mind")
+	_, err = l.Delete(t.Context(), "default", l.name, "changed my mind", fleet.Request{})
 	require.NoError(t, err, "the wish is left with the server")
 	l.work()
 	l.closed()
@@ -115,10 +115,10 @@ func TestWithoutAServerAnAnswerComesAllTheSame(t *testing.T) {
 	f := fleet.New(c, "test")
 	p := v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: "a"}, Spec: spec}
 	for name, call := range map[string]func() error{
-		"apply":  func() error { _, _, err := f.Apply(ctx, p, "r"); return err },
+		"apply":  func() error { _, _, err := f.Apply(ctx, p, fleet.Request{ID: "r"}); return err },
 		"get":    func() error { _, err := f.Get(ctx, "default", "a"); return err },
 		"list":   func() error { _, err := f.List(ctx, ""); return err },
-		"delete": func() error { _, err := f.Delete(ctx, "default", "a", ""); return err },
+		"delete": func() error { _, err := f.Delete(ctx, "default", "a", "", fleet.Request{}); return err },
 		"ready":  func() error { return f.Ready(ctx) },
 	} {
 		require.ErrorIs(t, call(), fleet.ErrUnavailable, name)
@@ -132,7 +132,7 @@ func TestListShowsLivingProxiesOfANamespace(t *testing.T) {
 	for _, name := range []string{"b", "a"} {
 		p := v1.Proxy{Metadata: v1.Metadata{Namespace: space, Name: name}, Spec: spec}
 		p.Metadata.Labels = map[string]string{"team": name}
-		_, _, err := l.Apply(t.Context(), p, "apply-"+name)
+		_, _, err := l.Apply(t.Context(), p, fleet.Request{ID: "apply-"+name})
 		require.NoError(t, err)
 	}
 	require.Eventually(t, func() bool {
@@ -148,7 +148,7 @@ func TestListShowsLivingProxiesOfANamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(all), 2)
 	for _, name := range []string{"a", "b"} {
-		_, err := l.Delete(t.Context(), space, name, "")
+		_, err := l.Delete(t.Context(), space, name, "", fleet.Request{})
 		require.NoError(t, err)
 		require.NoError(t, l.WaitGone(t.Context(), space, name))
 	}
@@ -177,7 +177,7 @@ func TestInlineUserDataIsShownNowhere(t *testing.T) {
 		require.True(t, shown.Spec.CloudInit.IsRedacted())
 	}
 	again := l.get() // read, and written back
-	_, _, err = l.Apply(t.Context(), again, "again")
+	_, _, err = l.Apply(t.Context(), again, fleet.Request{ID: "again"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, l.get().Metadata.Generation)
 	l.deleted()
@@ -233,7 +233,7 @@ func TestADeleteIsLeftWithAWorkflowThatABadReleaseHasWedged(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return l.describe().GetPendingWorkflowTask().GetAttempt() > 1
 	}, soon, tick, "its tasks fail")
-	_, err = l.Delete(t.Context(), "default", l.name, "get rid of it")
+	_, err = l.Delete(t.Context(), "default", l.name, "get rid of it", fleet.Request{})
 	require.NoError(t, err)
 	stop()
 	l.work()

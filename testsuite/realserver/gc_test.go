@@ -156,7 +156,7 @@ func TestTheOwnersOfInstances(t *testing.T) {
 				g.terminated()
 				g.apply("again", spec)
 				g.running()
-				_, err := g.Delete(g.t.Context(), "default", g.name, "test")
+				_, err := g.Delete(g.t.Context(), "default", g.name, "test", fleet.Request{})
 				require.NoError(g.t, err)
 				require.NoError(g.t, g.WaitGone(g.t.Context(), "default", g.name))
 			}, activities.WhyOwnerClosed, 0,

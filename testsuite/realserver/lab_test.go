@@ -177,7 +177,7 @@ func (l *lab) wanted(s v1.ProxySpec) v1.Proxy {
 
 func (l *lab) apply(requestID string, s v1.ProxySpec) (v1.Proxy, bool) {
 	l.t.Helper()
-	p, created, err := l.Apply(l.t.Context(), l.wanted(s), requestID)
+	p, created, err := l.Apply(l.t.Context(), l.wanted(s), fleet.Request{ID: requestID})
 	require.NoError(l.t, err)
 	return p, created
 }
@@ -257,7 +257,7 @@ func (l *lab) runID() string { return l.describe().WorkflowExecutionInfo.Executi
 // deleted deletes the proxy and expects a clean end.
 func (l *lab) deleted() {
 	l.t.Helper()
-	_, err := l.Delete(l.t.Context(), "default", l.name, "test")
+	_, err := l.Delete(l.t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(l.t, err)
 	l.closed()
 }

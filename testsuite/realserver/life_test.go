@@ -11,6 +11,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
@@ -28,7 +29,7 @@ func TestALifeFromCreateToDelete(t *testing.T) {
 	_, created = l.apply("again", spec)
 	require.False(t, created)
 	require.EqualValues(t, 1, l.get().Metadata.Generation)
-	p, err := l.Delete(t.Context(), "default", l.name, "test")
+	p, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.Equal(t, v1.PhaseDeleting, p.Status.Phase, "the answer says so already")
 	l.closed()
@@ -125,7 +126,7 @@ func TestDeleteDuringACreateThatNeverAnswersLeavesNothing(t *testing.T) {
 	l.work()
 	l.apply("apply", spec)
 	<-made
-	_, err := l.Delete(t.Context(), "default", l.name, "test")
+	_, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.Len(t, l.backend.Instances(), 1)
 	l.closed()

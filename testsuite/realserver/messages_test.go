@@ -80,9 +80,9 @@ func (l *lab) change(n int) {
 	}
 	changed := spec
 	changed.HealthCheck.Target = fmt.Sprintf("target-%d:443", n)
-	_, _, err := l.Apply(l.t.Context(), l.wanted(changed), fmt.Sprintf("change-%d", n))
+	_, _, err := l.Apply(l.t.Context(), l.wanted(changed), fleet.Request{ID: fmt.Sprintf("change-%d", n)})
 	for errors.Is(err, fleet.ErrUnavailable) {
-		_, _, err = l.Apply(l.t.Context(), l.wanted(changed), fmt.Sprintf("change-%d", n))
+		_, _, err = l.Apply(l.t.Context(), l.wanted(changed), fleet.Request{ID: fmt.Sprintf("change-%d", n)})
 	}
 	assert.NoError(l.t, err)
 }
@@ -157,7 +157,7 @@ func TestAHundredUpdatesWithStartMakeOneProxy(t *testing.T) {
 	outcomes := make(chan outcome, callers)
 	for i := range callers {
 		go func() {
-			p, created, err := l.Apply(t.Context(), l.wanted(spec), "apply-"+strconv.Itoa(i))
+			p, created, err := l.Apply(t.Context(), l.wanted(spec), fleet.Request{ID: "apply-"+strconv.Itoa(i)})
 			outcomes <- outcome{p.Metadata.UID, created, err}
 		}()
 	}
@@ -239,7 +239,7 @@ func TestUnchangedAppliesRollTheRunOver(t *testing.T) {
 	for c := range 4 {
 		wg.Go(func() {
 			for i := range most/4 + 10 {
-				if _, _, err := l.Apply(t.Context(), l.wanted(spec), fmt.Sprintf("same-%d-%d", c, i)); err != nil {
+				if _, _, err := l.Apply(t.Context(), l.wanted(spec), fleet.Request{ID: fmt.Sprintf("same-%d-%d", c, i)}); err != nil {
 					failed <- err
 					return
 				}

@@ -87,7 +87,7 @@ func TestADeletionThatWaitsForItsProviderGoesOnWhenItIsThere(t *testing.T) {
 	l.apply("apply", l.spec())
 	l.running()
 	l.configured.Store(false)
-	_, err := l.Delete(t.Context(), "default", l.name, "test")
+	_, err := l.Delete(t.Context(), "default", l.name, "test", fleet.Request{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		c, _ := l.get().Status.Condition(v1.ConditionDeleting)

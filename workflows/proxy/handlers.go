@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,8 +16,17 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
+// Only is what has to be true of the proxy for a message to be taken.
+type Only struct {
+	// IfGeneration is the generation that the caller has seen; 0 is any.
+	IfGeneration int64 `json:"ifGeneration,omitempty"`
+}
+
+func (o Only) expects() int64 { return o.IfGeneration }
+
 // ApplyInput is the wanted spec, whole, and the labels.
 type ApplyInput struct {
+	Only
 	Spec   v1.ProxySpec      `json:"spec"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -28,6 +39,7 @@ const fromBefore = "is not possible in a run that an older release began; send t
 // ReplaceInput is the input of replace. Of, where it is set, is what has to be there
 // still; what was made since is left alone.
 type ReplaceInput struct {
+	Only
 	Reason string  `json:"reason,omitempty"`
 	Of     Subject `json:"of,omitzero"`
 }
@@ -47,18 +59,21 @@ func (s Subject) isOf(uid string, is v1.ProxyStatus) bool {
 
 // Why is the input of retry and resume: a sentence for the timeline.
 type Why struct {
+	Only
 	Reason string `json:"reason,omitempty"`
 }
 
 // DeleteInput is the input of the update and of the signal delete. SkipCleanup, which
 // needs a reason, closes the workflow without waiting for the backend.
 type DeleteInput struct {
+	Only
 	Reason      string `json:"reason,omitempty"`
 	SkipCleanup bool   `json:"skipCleanup,omitempty"`
 }
 
 // HoldInput is the input of hold. For is how long it lasts; empty: until resume.
 type HoldInput struct {
+	Only
 	Reason string      `json:"reason,omitempty"`
 	For    v1.Duration `json:"for,omitempty"`
 }
@@ -74,25 +89,46 @@ type Receipt struct {
 // register makes every message known before the run blocks for the first time.
 func (e *entity) register(ctx workflow.Context) error {
 	return errors.Join(
-		update(ctx, UpdateApply, "want this spec and these labels", e.validateApply, e.handleApply),
-		update(ctx, UpdateDelete, "remove the instance and end the proxy", e.validateDelete, e.handleDelete),
-		update(ctx, UpdateReplace, "remove the instance and make another", e.validateReplace, e.handleReplace),
-		update(ctx, UpdateRetry, "try again now; releases a blocked proxy", e.validateRetry, e.handleRetry),
-		update(ctx, UpdateHold, "take the proxy out of discovery", e.validateHold, e.handleHold),
-		update(ctx, UpdateResume, "end a hold", e.validateResume, e.handleResume),
+		update(ctx, e, updateName{UpdateApply, "want this spec and these labels"}, e.validateApply, e.handleApply),
+		update(ctx, e, updateName{UpdateDelete, "remove the instance and end the proxy"}, e.validateDelete, e.handleDelete),
+		update(ctx, e, updateName{UpdateReplace, "remove the instance and make another"}, e.validateReplace, e.handleReplace),
+		update(ctx, e, updateName{UpdateRetry, "try again now; releases a blocked proxy"}, e.validateRetry, e.handleRetry),
+		update(ctx, e, updateName{UpdateHold, "take the proxy out of discovery"}, e.validateHold, e.handleHold),
+		update(ctx, e, updateName{UpdateResume, "end a hold"}, e.validateResume, e.handleResume),
 		workflow.SetQueryHandler(ctx, QueryStatus, func() (v1.ProxyStatus, error) { return e.state.Status, nil }),
 		workflow.SetQueryHandler(ctx, QueryTimeline, func() ([]v1.Event, error) { return e.state.Timeline, nil }),
 		workflow.SetQueryHandler(ctx, QueryMessages, func() (int64, error) { return e.state.Messages, nil }),
 	)
 }
 
+// updateName is an update on the wire, and what it says of itself.
+type updateName struct{ name, description string }
+
 // update ties a validator, which writes no history when it refuses, to a handler.
-func update[T any](
-	ctx workflow.Context, name, description string,
+func update[T interface{ expects() int64 }](
+	ctx workflow.Context, e *entity, u updateName,
 	validate func(T) error, handle func(workflow.Context, T) (Receipt, error),
 ) error {
-	return workflow.SetUpdateHandlerWithOptions(ctx, name, handle, workflow.UpdateHandlerOptions{
-		Validator: validate, Description: description,
+	return workflow.SetUpdateHandlerWithOptions(ctx, u.name, handle, workflow.UpdateHandlerOptions{
+		Description: u.description,
+		Validator: func(ctx workflow.Context, in T) error {
+			if err := e.expected(in.expects(), workflow.GetCurrentUpdateInfo(ctx).ID); err != nil {
+				return err
+			}
+			return validate(in)
+		},
+	})
+}
+
+// expected refuses a message for a generation that is not there any more, unless it has
+// had its effect already: its caller did not hear of that, and asks again.
+func (e *entity) expected(generation int64, id string) error {
+	if generation == 0 || generation == e.state.Generation || slices.Contains(e.state.Handled, id) {
+		return nil
+	}
+	return refuse(ErrConflict, Refusal{
+		FieldGeneration, strconv.FormatInt(e.state.Generation, 10),
+		fmt.Sprintf("is not %d, which was expected", generation),
 	})
 }
 

@@ -36,6 +36,9 @@ const (
 	// discovery and liveness need.
 	MemoProxy = "proxy"
 
+	// FieldGeneration is what a refusal names where another generation was expected.
+	FieldGeneration = "metadata.generation"
+
 	idPrefix = "proxy/"
 )
 

@@ -83,6 +83,27 @@ func (e FilterHealthy) Valid() bool {
 	}
 }
 
+// Defines values for ListHealth.
+const (
+	ListHealthFalse   ListHealth = "false"
+	ListHealthTrue    ListHealth = "true"
+	ListHealthUnknown ListHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ListHealth enum.
+func (e ListHealth) Valid() bool {
+	switch e {
+	case ListHealthFalse:
+		return true
+	case ListHealthTrue:
+		return true
+	case ListHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GetDiscoveryParamsHealthy.
 const (
 	GetDiscoveryParamsHealthyAny   GetDiscoveryParamsHealthy = "any"
@@ -158,6 +179,48 @@ func (e PickProxyParamsHealthy) Valid() bool {
 	case PickProxyParamsHealthyFalse:
 		return true
 	case PickProxyParamsHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListProxiesParamsHealth.
+const (
+	ListProxiesParamsHealthFalse   ListProxiesParamsHealth = "false"
+	ListProxiesParamsHealthTrue    ListProxiesParamsHealth = "true"
+	ListProxiesParamsHealthUnknown ListProxiesParamsHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ListProxiesParamsHealth enum.
+func (e ListProxiesParamsHealth) Valid() bool {
+	switch e {
+	case ListProxiesParamsHealthFalse:
+		return true
+	case ListProxiesParamsHealthTrue:
+		return true
+	case ListProxiesParamsHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListAllProxiesParamsHealth.
+const (
+	ListAllProxiesParamsHealthFalse   ListAllProxiesParamsHealth = "false"
+	ListAllProxiesParamsHealthTrue    ListAllProxiesParamsHealth = "true"
+	ListAllProxiesParamsHealthUnknown ListAllProxiesParamsHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ListAllProxiesParamsHealth enum.
+func (e ListAllProxiesParamsHealth) Valid() bool {
+	switch e {
+	case ListAllProxiesParamsHealthFalse:
+		return true
+	case ListAllProxiesParamsHealthTrue:
+		return true
+	case ListAllProxiesParamsHealthUnknown:
 		return true
 	default:
 		return false
@@ -247,7 +310,8 @@ type Problem struct {
 	// `malformed-request`, `wrong-type`, `unknown-field`, `duplicate-field`, `missing-parameter`,
 	// `invalid-field`, `not-found`, `no-such-route`, `method-not-allowed`, `body-too-slow`, `conflict`,
 	// `body-too-large`, `unsupported-media-type`, `unavailable`, `not-ready`,
-	// `discovery-unknown`, `providers-unknown`, `unauthenticated`, `forbidden`, `too-many-requests` or `internal`.
+	// `discovery-unknown`, `providers-unknown`, `unauthenticated`, `forbidden`, `too-many-requests`, `precondition-failed`
+	// or `internal`.
 	//
 	//
 	// Example: urn:egressfleet:problem:invalid-field
@@ -312,7 +376,9 @@ type ProxyInput = v1.Proxy
 
 // ProxyList Proxies, sorted by namespace and name.
 type ProxyList struct {
-	Items []Proxy `json:"items"`
+	// Continue Where the next page begins; absent on the last one.
+	Continue string  `json:"continue,omitempty"`
+	Items    []Proxy `json:"items"`
 }
 
 // ProxySpec What is asked.
@@ -356,6 +422,29 @@ type FilterZone = string
 // IdempotencyKey defines model for idempotencyKey.
 type IdempotencyKey = string
 
+// IfMatch defines model for ifMatch.
+type IfMatch = string
+
+// ListContinue defines model for listContinue.
+type ListContinue = string
+
+// ListHealth defines model for listHealth.
+type ListHealth string
+
+// ListLimit defines model for listLimit.
+type ListLimit = int
+
+// ListPhase - `Pending`: nothing at the backend yet
+// - `Provisioning`: created, not yet running with an address
+// - `Running`: running with an address
+// - `Replacing`: the old instance is being removed
+// - `Blocked`: latched by a permanent error
+// - `Deleting`: being removed for good
+type ListPhase = Phase
+
+// ListReason defines model for listReason.
+type ListReason = string
+
 // Namespace A DNS-1123 label.
 //
 // Example: default
@@ -381,6 +470,9 @@ type NoProviders = Problem
 
 // NotFound An error, after RFC 9457.
 type NotFound = Problem
+
+// Precondition An error, after RFC 9457.
+type Precondition = Problem
 
 // TooLarge An error, after RFC 9457.
 type TooLarge = Problem
@@ -434,7 +526,8 @@ type GetDiscoveryParams struct {
 	// Shuffle In another order with each answer; the ETag is that of the whole list in its own order.
 	Shuffle bool `form:"shuffle,omitempty" json:"shuffle,omitempty"`
 
-	// Wait How long to wait for it, as Go writes it; at most 1m.
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
 	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
 
 	// IfNoneMatch The `ETag` of the list you have, in quotes as it was given.
@@ -509,17 +602,65 @@ type PickProxyParamsFormat string
 // PickProxyParamsHealthy defines parameters for PickProxy.
 type PickProxyParamsHealthy string
 
+// ListProxiesParams defines parameters for ListProxies.
+type ListProxiesParams struct {
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Phase Only those in this phase.
+	Phase ListPhase `form:"phase,omitempty" json:"phase,omitempty"`
+
+	// Health Only those of which the last probe says so; `unknown` is not yet probed.
+	Health ListProxiesParamsHealth `form:"health,omitempty" json:"health,omitempty"`
+
+	// Reason Only those with a condition of this reason.
+	Reason ListReason `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// Limit At most so many; 0 is all.
+	Limit ListLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Continue What the page before gave to go on.
+	Continue ListContinue `form:"continue,omitempty" json:"continue,omitempty"`
+}
+
+// ListProxiesParamsHealth defines parameters for ListProxies.
+type ListProxiesParamsHealth string
+
 // DeleteProxyParams defines parameters for DeleteProxy.
 type DeleteProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
 	// SkipCleanup Leave what is at the backend; `reason` is then required.
 	SkipCleanup bool `form:"skipCleanup,omitempty" json:"skipCleanup,omitempty"`
 
 	// Reason Why, for people; at most 1024 bytes.
 	Reason Reason `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ApplyProxyParams defines parameters for ApplyProxy.
 type ApplyProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
 	// IdempotencyKey Names this request together with the Proxy and what the body asks for: the same once more, with
 	// the same key, takes effect once. With another body or for another Proxy, a key that was used
 	// before is a request of its own. 1 to 128 printable ASCII characters. Without one, every request
@@ -529,35 +670,101 @@ type ApplyProxyParams struct {
 
 // HoldProxyParams defines parameters for HoldProxy.
 type HoldProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
 	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
 	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
 	// for itself.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ReplaceProxyParams defines parameters for ReplaceProxy.
 type ReplaceProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
 	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
 	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
 	// for itself.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ResumeProxyParams defines parameters for ResumeProxy.
 type ResumeProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
 	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
 	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
 	// for itself.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RetryProxyParams defines parameters for RetryProxy.
 type RetryProxyParams struct {
+	// Wait How long to wait, as Go writes it; at most 1m. A write is answered once the Proxy runs as it is wanted, or is
+	// gone, or the time is over, with what is there then.
+	Wait Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
 	// IdempotencyKey Names this request together with the Proxy, the route and the body: the same once more, with the
 	// same key, takes effect once. 1 to 128 printable ASCII characters. Without one, every request counts
 	// for itself.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The `ETag` of the Proxy that you have seen, which is its generation: `"3"`. Where it is another one by now, or
+	// there is none, nothing happens (412). A request that has had its effect already, and is sent again with its
+	// `Idempotency-Key`, is answered as before.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
+
+// ListAllProxiesParams defines parameters for ListAllProxies.
+type ListAllProxiesParams struct {
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Phase Only those in this phase.
+	Phase ListPhase `form:"phase,omitempty" json:"phase,omitempty"`
+
+	// Health Only those of which the last probe says so; `unknown` is not yet probed.
+	Health ListAllProxiesParamsHealth `form:"health,omitempty" json:"health,omitempty"`
+
+	// Reason Only those with a condition of this reason.
+	Reason ListReason `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// Limit At most so many; 0 is all.
+	Limit ListLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Continue What the page before gave to go on.
+	Continue ListContinue `form:"continue,omitempty" json:"continue,omitempty"`
+}
+
+// ListAllProxiesParamsHealth defines parameters for ListAllProxies.
+type ListAllProxiesParamsHealth string
 
 // ApplyProxyJSONRequestBody defines body for ApplyProxy for application/json ContentType.
 type ApplyProxyJSONRequestBody = ProxyInput
@@ -655,7 +862,7 @@ type ServerInterface interface {
 	PickProxy(ctx echo.Context, params PickProxyParams) error
 	// ListProxies List the Proxies of a namespace
 	// (GET /v1/namespaces/{namespace}/proxies)
-	ListProxies(ctx echo.Context, namespace Namespace) error
+	ListProxies(ctx echo.Context, namespace Namespace, params ListProxiesParams) error
 	// DeleteProxy Delete a Proxy and everything that was made for it
 	// (DELETE /v1/namespaces/{namespace}/proxies/{name})
 	DeleteProxy(ctx echo.Context, namespace Namespace, name Name, params DeleteProxyParams) error
@@ -683,6 +890,9 @@ type ServerInterface interface {
 	// ListProviders List the configured providers
 	// (GET /v1/providers)
 	ListProviders(ctx echo.Context) error
+	// ListAllProxies List the Proxies of every namespace
+	// (GET /v1/proxies)
+	ListAllProxies(ctx echo.Context, params ListAllProxiesParams) error
 }
 
 // ServerInterfaceWrapper converts echo contexts to parameters.
@@ -954,8 +1164,66 @@ func (w *ServerInterfaceWrapper) ListProxies(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListProxiesParams
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "phase" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "phase", ctx.QueryParams(), &params.Phase, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter phase: %s", err))
+	}
+
+	// ------------- Optional query parameter "health" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "health", ctx.QueryParams(), &params.Health, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter health: %s", err))
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.ListProxies(ctx, namespace)
+	err = w.Handler.ListProxies(ctx, namespace, params)
 	return err
 }
 
@@ -980,6 +1248,13 @@ func (w *ServerInterfaceWrapper) DeleteProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params DeleteProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
+
 	// ------------- Optional query parameter "skipCleanup" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "skipCleanup", ctx.QueryParams(), &params.SkipCleanup, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
@@ -992,6 +1267,23 @@ func (w *ServerInterfaceWrapper) DeleteProxy(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
+	}
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -1044,8 +1336,29 @@ func (w *ServerInterfaceWrapper) ApplyProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ApplyProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
 
 	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
 	// ------------- Optional header parameter "Idempotency-Key" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
 		var IdempotencyKey string
@@ -1088,6 +1401,12 @@ func (w *ServerInterfaceWrapper) HoldProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params HoldProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -1104,6 +1423,21 @@ func (w *ServerInterfaceWrapper) HoldProxy(ctx echo.Context) error {
 		}
 
 		params.IdempotencyKey = &IdempotencyKey
+	}
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -1132,6 +1466,12 @@ func (w *ServerInterfaceWrapper) ReplaceProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ReplaceProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -1148,6 +1488,21 @@ func (w *ServerInterfaceWrapper) ReplaceProxy(ctx echo.Context) error {
 		}
 
 		params.IdempotencyKey = &IdempotencyKey
+	}
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -1176,6 +1531,12 @@ func (w *ServerInterfaceWrapper) ResumeProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ResumeProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -1192,6 +1553,21 @@ func (w *ServerInterfaceWrapper) ResumeProxy(ctx echo.Context) error {
 		}
 
 		params.IdempotencyKey = &IdempotencyKey
+	}
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -1220,6 +1596,12 @@ func (w *ServerInterfaceWrapper) RetryProxy(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params RetryProxyParams
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", ctx.QueryParams(), &params.Wait, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter wait: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -1236,6 +1618,21 @@ func (w *ServerInterfaceWrapper) RetryProxy(ctx echo.Context) error {
 		}
 
 		params.IdempotencyKey = &IdempotencyKey
+	}
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -1273,6 +1670,73 @@ func (w *ServerInterfaceWrapper) ListProviders(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListProviders(ctx)
+	return err
+}
+
+// ListAllProxies converts echo context to params.
+func (w *ServerInterfaceWrapper) ListAllProxies(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllProxiesParams
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "phase" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "phase", ctx.QueryParams(), &params.Phase, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter phase: %s", err))
+	}
+
+	// ------------- Optional query parameter "health" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "health", ctx.QueryParams(), &params.Health, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter health: %s", err))
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", ctx.QueryParams(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter reason: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "continue" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "continue", ctx.QueryParams(), &params.Continue, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter continue: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListAllProxies(ctx, params)
 	return err
 }
 
@@ -1323,6 +1787,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 		Handler: si,
 	}
 
+	router.GET(options.BaseURL+"/v1/proxies", wrapper.ListAllProxies, options.OperationMiddlewares["listAllProxies"]...)
 	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies", wrapper.ListProxies, options.OperationMiddlewares["listProxies"]...)
 	router.DELETE(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.DeleteProxy, options.OperationMiddlewares["deleteProxy"]...)
 	router.GET(options.BaseURL+"/v1/namespaces/:namespace/proxies/:name", wrapper.GetProxy, options.OperationMiddlewares["getProxy"]...)
@@ -1352,6 +1817,8 @@ type InvalidApplicationProblemPlusJSONResponse Problem
 type NoProvidersApplicationProblemPlusJSONResponse Problem
 
 type NotFoundApplicationProblemPlusJSONResponse Problem
+
+type PreconditionApplicationProblemPlusJSONResponse Problem
 
 type TooLargeApplicationProblemPlusJSONResponse Problem
 
@@ -2032,6 +2499,7 @@ func (response PickProxy503ApplicationProblemPlusJSONResponse) VisitPickProxyRes
 
 type ListProxiesRequestObject struct {
 	Namespace Namespace `json:"namespace"`
+	Params    ListProxiesParams
 }
 
 type ListProxiesResponseObject interface {
@@ -2177,18 +2645,34 @@ type DeleteProxyResponseObject interface {
 	VisitDeleteProxyResponse(w http.ResponseWriter) error
 }
 
-type DeleteProxy202JSONResponse Proxy
+type DeleteProxy202ResponseHeaders struct {
+	ETag string
+}
+
+type DeleteProxy202JSONResponse struct {
+	Body    Proxy
+	Headers DeleteProxy202ResponseHeaders
+}
 
 func (response DeleteProxy202JSONResponse) VisitDeleteProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
+}
+
+type DeleteProxy204Response struct {
+}
+
+func (response DeleteProxy204Response) VisitDeleteProxyResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
 }
 
 type DeleteProxy400ApplicationProblemPlusJSONResponse struct {
@@ -2272,6 +2756,22 @@ func (response DeleteProxy409ApplicationProblemPlusJSONResponse) VisitDeleteProx
 	return err
 }
 
+type DeleteProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response DeleteProxy412ApplicationProblemPlusJSONResponse) VisitDeleteProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type DeleteProxy422ApplicationProblemPlusJSONResponse struct {
 	InvalidApplicationProblemPlusJSONResponse
 }
@@ -2347,15 +2847,23 @@ type GetProxyResponseObject interface {
 	VisitGetProxyResponse(w http.ResponseWriter) error
 }
 
-type GetProxy200JSONResponse Proxy
+type GetProxy200ResponseHeaders struct {
+	ETag string
+}
+
+type GetProxy200JSONResponse struct {
+	Body    Proxy
+	Headers GetProxy200ResponseHeaders
+}
 
 func (response GetProxy200JSONResponse) VisitGetProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2503,21 +3011,30 @@ type ApplyProxyResponseObject interface {
 	VisitApplyProxyResponse(w http.ResponseWriter) error
 }
 
-type ApplyProxy200JSONResponse Proxy
+type ApplyProxy200ResponseHeaders struct {
+	ETag string
+}
+
+type ApplyProxy200JSONResponse struct {
+	Body    Proxy
+	Headers ApplyProxy200ResponseHeaders
+}
 
 func (response ApplyProxy200JSONResponse) VisitApplyProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
 
 type ApplyProxy201ResponseHeaders struct {
+	ETag     string
 	Location string
 }
 
@@ -2533,6 +3050,7 @@ func (response ApplyProxy201JSONResponse) VisitApplyProxyResponse(w http.Respons
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.Header().Set("Location", fmt.Sprint(response.Headers.Location))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
@@ -2616,6 +3134,22 @@ func (response ApplyProxy409ApplicationProblemPlusJSONResponse) VisitApplyProxyR
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApplyProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response ApplyProxy412ApplicationProblemPlusJSONResponse) VisitApplyProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2729,15 +3263,23 @@ type HoldProxyResponseObject interface {
 	VisitHoldProxyResponse(w http.ResponseWriter) error
 }
 
-type HoldProxy200JSONResponse Proxy
+type HoldProxy200ResponseHeaders struct {
+	ETag string
+}
+
+type HoldProxy200JSONResponse struct {
+	Body    Proxy
+	Headers HoldProxy200ResponseHeaders
+}
 
 func (response HoldProxy200JSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -2836,6 +3378,22 @@ func (response HoldProxy409ApplicationProblemPlusJSONResponse) VisitHoldProxyRes
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HoldProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response HoldProxy412ApplicationProblemPlusJSONResponse) VisitHoldProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -2949,15 +3507,23 @@ type ReplaceProxyResponseObject interface {
 	VisitReplaceProxyResponse(w http.ResponseWriter) error
 }
 
-type ReplaceProxy202JSONResponse Proxy
+type ReplaceProxy202ResponseHeaders struct {
+	ETag string
+}
+
+type ReplaceProxy202JSONResponse struct {
+	Body    Proxy
+	Headers ReplaceProxy202ResponseHeaders
+}
 
 func (response ReplaceProxy202JSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3056,6 +3622,22 @@ func (response ReplaceProxy409ApplicationProblemPlusJSONResponse) VisitReplacePr
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReplaceProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response ReplaceProxy412ApplicationProblemPlusJSONResponse) VisitReplaceProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3169,15 +3751,23 @@ type ResumeProxyResponseObject interface {
 	VisitResumeProxyResponse(w http.ResponseWriter) error
 }
 
-type ResumeProxy200JSONResponse Proxy
+type ResumeProxy200ResponseHeaders struct {
+	ETag string
+}
+
+type ResumeProxy200JSONResponse struct {
+	Body    Proxy
+	Headers ResumeProxy200ResponseHeaders
+}
 
 func (response ResumeProxy200JSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3276,6 +3866,22 @@ func (response ResumeProxy409ApplicationProblemPlusJSONResponse) VisitResumeProx
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response ResumeProxy412ApplicationProblemPlusJSONResponse) VisitResumeProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3389,15 +3995,23 @@ type RetryProxyResponseObject interface {
 	VisitRetryProxyResponse(w http.ResponseWriter) error
 }
 
-type RetryProxy202JSONResponse Proxy
+type RetryProxy202ResponseHeaders struct {
+	ETag string
+}
+
+type RetryProxy202JSONResponse struct {
+	Body    Proxy
+	Headers RetryProxy202ResponseHeaders
+}
 
 func (response RetryProxy202JSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(202)
 	_, err := buf.WriteTo(w)
 	return err
@@ -3496,6 +4110,22 @@ func (response RetryProxy409ApplicationProblemPlusJSONResponse) VisitRetryProxyR
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryProxy412ApplicationProblemPlusJSONResponse struct {
+	PreconditionApplicationProblemPlusJSONResponse
+}
+
+func (response RetryProxy412ApplicationProblemPlusJSONResponse) VisitRetryProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -3871,6 +4501,143 @@ func (response ListProviders500ApplicationProblemPlusJSONResponse) VisitListProv
 	return err
 }
 
+type ListAllProxiesRequestObject struct {
+	Params ListAllProxiesParams
+}
+
+type ListAllProxiesResponseObject interface {
+	VisitListAllProxiesResponse(w http.ResponseWriter) error
+}
+
+type ListAllProxies200JSONResponse ProxyList
+
+func (response ListAllProxies200JSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies400ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies401ApplicationProblemPlusJSONResponse struct {
+	UnauthenticatedApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies401ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies403ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies422ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies429ApplicationProblemPlusJSONResponse struct {
+	TooManyApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies429ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies500ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllProxies503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListAllProxies503ApplicationProblemPlusJSONResponse) VisitListAllProxiesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// GetHealth Whether the process serves
@@ -3918,6 +4685,9 @@ type StrictServerInterface interface {
 	// ListProviders List the configured providers
 	// (GET /v1/providers)
 	ListProviders(ctx context.Context, request ListProvidersRequestObject) (ListProvidersResponseObject, error)
+	// ListAllProxies List the Proxies of every namespace
+	// (GET /v1/proxies)
+	ListAllProxies(ctx context.Context, request ListAllProxiesRequestObject) (ListAllProxiesResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx echo.Context, request any) (any, error)
@@ -4054,10 +4824,11 @@ func (sh *strictHandler) PickProxy(ctx echo.Context, params PickProxyParams) err
 }
 
 // ListProxies operation middleware
-func (sh *strictHandler) ListProxies(ctx echo.Context, namespace Namespace) error {
+func (sh *strictHandler) ListProxies(ctx echo.Context, namespace Namespace, params ListProxiesParams) error {
 	var request ListProxiesRequestObject
 
 	request.Namespace = namespace
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ListProxies(ctx.Request().Context(), request.(ListProxiesRequestObject))
@@ -4436,6 +5207,31 @@ func (sh *strictHandler) ListProviders(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(ListProvidersResponseObject); ok {
 		return validResponse.VisitListProvidersResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListAllProxies operation middleware
+func (sh *strictHandler) ListAllProxies(ctx echo.Context, params ListAllProxiesParams) error {
+	var request ListAllProxiesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllProxies(ctx.Request().Context(), request.(ListAllProxiesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllProxies")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListAllProxiesResponseObject); ok {
+		return validResponse.VisitListAllProxiesResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
