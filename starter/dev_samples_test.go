@@ -163,7 +163,7 @@ func (f *slowFleet) Apply(
 		f.faults = f.faults[1:]
 		return v1.Proxy{}, false, err
 	}
-	return f.fakeFleet.Apply(ctx, p, requestID)
+	return f.fakeFleet.Apply(ctx, p, r)
 }
 
 func TestASampleIsAppliedOnceTheWorkerIsThere(t *testing.T) {

@@ -28,7 +28,7 @@ type drained struct {
 func (d *drained) Delete(ctx context.Context, namespace, name, reason string, r fleet.Request) (v1.Proxy, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.fakeFleet.Delete(ctx, namespace, name, reason)
+	return d.fakeFleet.Delete(ctx, namespace, name, reason, r)
 }
 
 func (d *drained) WaitGone(ctx context.Context, _, name string) error {

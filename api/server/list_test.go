@@ -87,7 +87,7 @@ func TestAListThatCannotBeAskedForIsNamed(t *testing.T) {
 	s := newStage()
 	for query, want := range map[string]refusal{
 		"labels=,":            {422, "invalid-field", "labels", ","},
-		"phase=Runs":        {422, "invalid-field", "phase", "Runs"},
+		"phase=Runs":          {422, "invalid-field", "phase", "Runs"},
 		"health=yes":          {422, "invalid-field", "health", "yes"},
 		"limit=x":             {400, "wrong-type", "limit", "x"},
 		"continue=x":          {422, "invalid-field", "continue", "x"},

@@ -116,7 +116,7 @@ func (w *world) born(ctx context.Context) error {
 	for n := range proxies {
 		group.Go(func() error {
 			return answered(ctx, func() error {
-				p, _, err := w.sight.Apply(ctx, wish(nameOf(n), w.wanted()), fleet.Request{ID: "born-"+strconv.Itoa(n)})
+				p, _, err := w.sight.Apply(ctx, wish(nameOf(n), w.wanted()), fleet.Request{ID: "born-" + strconv.Itoa(n)})
 				w.lives[n] = life{Name: nameOf(n), UID: p.Metadata.UID}
 				return err
 			})

@@ -244,10 +244,22 @@ func TestAMessageNeedsAProxyAndAWorker(t *testing.T) {
 			defer cancel()
 			errs[what] = call(ctx)
 		}
-		try("replace", func(ctx context.Context) error { _, err := l.Replace(ctx, "default", name, "", fleet.Request{}); return err })
-		try("retry", func(ctx context.Context) error { _, err := l.Retry(ctx, "default", name, "", fleet.Request{}); return err })
-		try("hold", func(ctx context.Context) error { _, err := l.Hold(ctx, "default", name, v1.Hold{}, fleet.Request{}); return err })
-		try("resume", func(ctx context.Context) error { _, err := l.Resume(ctx, "default", name, "", fleet.Request{}); return err })
+		try("replace", func(ctx context.Context) error {
+			_, err := l.Replace(ctx, "default", name, "", fleet.Request{})
+			return err
+		})
+		try("retry", func(ctx context.Context) error {
+			_, err := l.Retry(ctx, "default", name, "", fleet.Request{})
+			return err
+		})
+		try("hold", func(ctx context.Context) error {
+			_, err := l.Hold(ctx, "default", name, v1.Hold{}, fleet.Request{})
+			return err
+		})
+		try("resume", func(ctx context.Context) error {
+			_, err := l.Resume(ctx, "default", name, "", fleet.Request{})
+			return err
+		})
 		try("timeline", func(ctx context.Context) error { _, err := l.Timeline(ctx, "default", name); return err })
 		return errs
 	}

@@ -29,9 +29,9 @@ import (
 
 	httpapi "github.com/egressfleet/egressfleet/api/server"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
-	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )

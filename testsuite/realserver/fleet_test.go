@@ -132,7 +132,7 @@ func TestListShowsLivingProxiesOfANamespace(t *testing.T) {
 	for _, name := range []string{"b", "a"} {
 		p := v1.Proxy{Metadata: v1.Metadata{Namespace: space, Name: name}, Spec: spec}
 		p.Metadata.Labels = map[string]string{"team": name}
-		_, _, err := l.Apply(t.Context(), p, fleet.Request{ID: "apply-"+name})
+		_, _, err := l.Apply(t.Context(), p, fleet.Request{ID: "apply-" + name})
 		require.NoError(t, err)
 	}
 	require.Eventually(t, func() bool {

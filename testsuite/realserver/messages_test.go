@@ -157,7 +157,7 @@ func TestAHundredUpdatesWithStartMakeOneProxy(t *testing.T) {
 	outcomes := make(chan outcome, callers)
 	for i := range callers {
 		go func() {
-			p, created, err := l.Apply(t.Context(), l.wanted(spec), fleet.Request{ID: "apply-"+strconv.Itoa(i)})
+			p, created, err := l.Apply(t.Context(), l.wanted(spec), fleet.Request{ID: "apply-" + strconv.Itoa(i)})
 			outcomes <- outcome{p.Metadata.UID, created, err}
 		}()
 	}
