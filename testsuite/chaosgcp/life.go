@@ -173,12 +173,12 @@ func nameOf(n int) string { return fmt.Sprintf("p%03d", n) }
 func (w *world) born(ctx context.Context, n int) error {
 	p := v1.Proxy{Metadata: v1.Metadata{Namespace: namespace, Name: nameOf(n)}}
 	p.Spec = v1.ProxySpec{Provider: providerName, Port: 3128, Placement: v1.Placement{Region: region}}
-	_, _, err := w.fleet.Apply(ctx, p, "born-"+strconv.Itoa(n))
+	_, _, err := w.fleet.Apply(ctx, p, fleet.Request{ID: "born-" + strconv.Itoa(n)})
 	return err
 }
 
 func (w *world) replace(ctx context.Context, n int) error {
-	_, err := w.fleet.Replace(ctx, namespace, nameOf(n), "chaos", "replace-"+strconv.Itoa(n))
+	_, err := w.fleet.Replace(ctx, namespace, nameOf(n), "chaos", fleet.Request{ID: "replace-" + strconv.Itoa(n)})
 	if errors.Is(err, fleet.ErrConflict) {
 		return nil // it has no instance yet that could be replaced
 	}
@@ -186,7 +186,7 @@ func (w *world) replace(ctx context.Context, n int) error {
 }
 
 func (w *world) ended(ctx context.Context, n int) error {
-	_, err := w.fleet.Delete(ctx, namespace, nameOf(n), "chaos")
+	_, err := w.fleet.Delete(ctx, namespace, nameOf(n), "chaos", fleet.Request{})
 	if errors.Is(err, fleet.ErrNotFound) {
 		return nil // it was accepted before
 	}
