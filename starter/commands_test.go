@@ -67,14 +67,14 @@ func (f *fakeFleet) Get(_ context.Context, namespace, name string) (v1.Proxy, er
 }
 
 func (f *fakeFleet) Delete(
-	ctx context.Context, namespace, name, reason string, r fleet.Request,
+	ctx context.Context, namespace, name, reason string, _ fleet.Request,
 ) (v1.Proxy, error) {
 	f.asked = append(f.asked, "delete "+namespace+"/"+name+" because "+reason)
 	return f.Get(ctx, namespace, name)
 }
 
 func (f *fakeFleet) LeaveBehind(
-	ctx context.Context, namespace, name, reason string, r fleet.Request,
+	ctx context.Context, namespace, name, reason string, _ fleet.Request,
 ) (v1.Proxy, error) {
 	f.asked = append(f.asked, "leave "+namespace+"/"+name+" because "+reason)
 	return f.Get(ctx, namespace, name)

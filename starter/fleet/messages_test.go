@@ -20,14 +20,20 @@ func TestAMessageThatCannotBeRightIsNotSent(t *testing.T) {
 	}{
 		"replace": {"reason", func() (v1.Proxy, error) { return f.Replace(ctx, "default", "a", long, fleet.Request{}) }},
 		"retry":   {"reason", func() (v1.Proxy, error) { return f.Retry(ctx, "default", "a", long, fleet.Request{}) }},
-		"hold":    {"reason", func() (v1.Proxy, error) { return f.Hold(ctx, "default", "a", v1.Hold{Reason: long}, fleet.Request{}) }},
+		"hold": {"reason", func() (v1.Proxy, error) {
+			return f.Hold(ctx, "default", "a", v1.Hold{Reason: long}, fleet.Request{})
+		}},
 		"hold for": {"for", func() (v1.Proxy, error) {
 			return f.Hold(ctx, "default", "a", v1.Hold{For: "forever"}, fleet.Request{})
 		}},
-		"resume":       {"reason", func() (v1.Proxy, error) { return f.Resume(ctx, "default", "a", long, fleet.Request{}) }},
-		"delete":       {"reason", func() (v1.Proxy, error) { return f.Delete(ctx, "default", "a", long, fleet.Request{}) }},
-		"leave":        {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", long, fleet.Request{}) }},
-		"leave unsaid": {"reason", func() (v1.Proxy, error) { return f.LeaveBehind(ctx, "default", "a", " ", fleet.Request{}) }},
+		"resume": {"reason", func() (v1.Proxy, error) { return f.Resume(ctx, "default", "a", long, fleet.Request{}) }},
+		"delete": {"reason", func() (v1.Proxy, error) { return f.Delete(ctx, "default", "a", long, fleet.Request{}) }},
+		"leave": {"reason", func() (v1.Proxy, error) {
+			return f.LeaveBehind(ctx, "default", "a", long, fleet.Request{})
+		}},
+		"leave unsaid": {"reason", func() (v1.Proxy, error) {
+			return f.LeaveBehind(ctx, "default", "a", " ", fleet.Request{})
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -239,7 +239,8 @@ func TestUnchangedAppliesRollTheRunOver(t *testing.T) {
 	for c := range 4 {
 		wg.Go(func() {
 			for i := range most/4 + 10 {
-				if _, _, err := l.Apply(t.Context(), l.wanted(spec), fleet.Request{ID: fmt.Sprintf("same-%d-%d", c, i)}); err != nil {
+				asked := fleet.Request{ID: fmt.Sprintf("same-%d-%d", c, i)}
+				if _, _, err := l.Apply(t.Context(), l.wanted(spec), asked); err != nil {
 					failed <- err
 					return
 				}
