@@ -13,7 +13,7 @@ TIMEOUT  := 15m
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
-.PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
+.PHONY: help run run-gcp-fake clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
 	contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
@@ -23,6 +23,12 @@ help: ## this list
 
 run: tool-temporal build ## the fleet on this machine: Temporal, worker, API and two sample proxies
 	@exec bin/starter dev
+
+# On a state of its own, which ends with it.
+run-gcp-fake: tool-temporal build ## `make run` on a Compute Engine of this machine: no account, no cost, nothing stays
+	@go build -o bin/gcefaked ./testsuite/gcefake/gcefaked
+	@export EGRESSFLEET_DEV_DIR="$${EGRESSFLEET_DEV_DIR:-.dev-gcp-fake}"; exec bin/starter dev \
+	--providers docs/samples/gcp/fake.yaml --proxies docs/samples/gcp/fake-proxies.yaml --beside 'gcefaked -guests'
 
 clean-dev: build ## remove the instances and the state that `make run` left
 	@exec bin/starter dev clean

@@ -16,6 +16,7 @@ type devPage struct {
 	Proxies                    []string // ip:port of each sample
 	Starter                    string   // how to call this program
 	CurlFlags                  string
+	Passing                    bool // the instances end with the run
 }
 
 // pageText ends in the line that scripts wait for.
@@ -37,9 +38,10 @@ An HTTPS target goes by CONNECT:
   curl{{$.CurlFlags}} -x http://{{.}} https://example.com/
 {{end}}
 See them:    {{.Starter}} get
-Stop:        Ctrl-C; the instances and the state stay for the next run
+{{if .Passing}}Stop:        Ctrl-C; the instances and the state end with it
+{{else}}Stop:        Ctrl-C; the instances and the state stay for the next run
 Clean up:    make clean-dev
-
+{{end}}
 ` + readyLine + "\n"
 
 func (p devPage) text() (string, error) {
@@ -58,8 +60,9 @@ func (r *devRun) printPage(ctx context.Context) error {
 	p := devPage{
 		API: s.api.address(), Metrics: s.metrics.address(), Temporal: s.temporal.address(), UI: s.ui.address(),
 		Dir: s.dir, Starter: s.starterCall(), CurlFlags: curlFlags(os.Getenv),
+		Passing: s.passing(),
 	}
-	samples, err := sampleProxies()
+	samples, err := s.sampleProxies()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
-	"github.com/egressfleet/egressfleet/docs/samples"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
@@ -25,7 +23,7 @@ const samplesFile = "docs/samples/proxies.yaml"
 
 // checkSamplePorts returns an error about every port of a sample that something
 // listens on everywhere: no address would be left for the sample.
-func checkSamplePorts(ctx context.Context, proxies []v1.Proxy) error {
+func checkSamplePorts(ctx context.Context, file string, proxies []v1.Proxy) error {
 	var faults []error
 	for _, p := range proxies {
 		at := net.JoinHostPort(nobodys, strconv.Itoa(p.Spec.Port))
@@ -36,7 +34,7 @@ func checkSamplePorts(ctx context.Context, proxies []v1.Proxy) error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			faults = append(faults, fmt.Errorf(
 				"port %d for the proxy %s (spec.port in %s) is in use on every address: stop what uses it (%w)",
-				p.Spec.Port, p.Metadata.Name, samplesFile, err))
+				p.Spec.Port, p.Metadata.Name, file, err))
 		}
 	}
 	return errors.Join(faults...)
@@ -49,7 +47,7 @@ const nobodys = "127.255.255.254"
 // applySamples makes the sample proxies wanted; for those that a former run left,
 // it changes nothing.
 func (r *devRun) applySamples(ctx context.Context) error {
-	proxies, err := sampleProxies()
+	proxies, err := r.settings.sampleProxies()
 	if err != nil {
 		return err
 	}
@@ -96,14 +94,10 @@ func (r *devRun) applySample(ctx context.Context, f Fleet, p v1.Proxy) error {
 	return errors.Join(err, final)
 }
 
-func sampleProxies() ([]v1.Proxy, error) {
-	return DecodeProxies(samplesFile, bytes.NewReader(samples.Proxies), "default")
-}
-
 // waitSamples returns once the API shows every sample running, and a request went
 // through each.
 func (r *devRun) waitSamples(ctx context.Context) error {
-	proxies, err := sampleProxies()
+	proxies, err := r.settings.sampleProxies()
 	if err != nil {
 		return err
 	}
