@@ -41,7 +41,8 @@ func (a *app) devCommand() *cobra.Command {
 			return a.dev(cmd.Context(), settings)
 		},
 	}
-	cmd.Flags().StringVar(&on.providers, "providers", "", "providers file of the worker, in the place of the provider local")
+	cmd.Flags().StringVar(&on.providers, "providers", "",
+		"providers file of the worker, in the place of the provider local")
 	cmd.Flags().StringVar(&on.proxies, "proxies", "", "file with the Proxies to apply, in the place of the samples")
 	cmd.Flags().StringVar(&beside, "beside", "", "program beside this one to run as the backend, with its arguments")
 	cmd.AddCommand(&cobra.Command{
@@ -73,7 +74,10 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 		return err
 	}
 	defer home.close()
-	if err := errors.Join(s.checkFree(ctx), s.checkBinaries(), s.checkSamples(ctx), s.check(), s.forget(home)); err != nil {
+	if err := errors.Join(s.checkFree(ctx), s.checkBinaries(), s.checkSamples(ctx), s.check()); err != nil {
+		return err
+	}
+	if err := s.forget(home); err != nil {
 		return err
 	}
 	alive, died := context.WithCancelCause(ctx)

@@ -39,7 +39,7 @@ func TestTheFlagsOfAnotherBackendGoTogether(t *testing.T) {
 func TestAMissingFileOrProgramOfAnotherBackendIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := devBackend{providers: filepath.Join(dir, "p.yaml"), proxies: filepath.Join(dir, "q.yaml"), beside: []string{"none"}}
+	b := devBackend{filepath.Join(dir, "p.yaml"), filepath.Join(dir, "q.yaml"), []string{"none"}}
 	require.ErrorContains(t, b.check(), "--providers: ")
 	require.ErrorContains(t, b.check(), b.providers)
 	_, err := b.sampleProxies()

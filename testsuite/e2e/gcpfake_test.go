@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 )
 
@@ -68,19 +66,6 @@ func TestAFleetOnTheFakeOfComputeEngineCarriesTraffic(t *testing.T) {
 		require.Equal(t, "gcp", p.Spec.Provider)
 		require.Contains(t, p.Status.ProviderID, "zones/us-central1-")
 	}
-
-	lost := w.get("sample-a")
-	zone, name, ok := strings.Cut(strings.TrimPrefix(lost.Status.ProviderID, "zones/"), "/instances/")
-	require.True(t, ok, lost.Status.ProviderID)
-	res, err := http.Post("http://"+fake+"/admin/preempt?zone="+zone+"&name="+name, "", nil)
-	require.NoError(t, err)
-	require.NoError(t, res.Body.Close())
-	var again v1.Proxy
-	require.Eventually(t, func() bool {
-		again = w.get("sample-a")
-		return again.Status.Phase == v1.PhaseRunning && again.Status.InstanceCreatedAt != lost.Status.InstanceCreatedAt
-	}, soon, tick, "it is made again")
-	require.Eventually(t, func() bool { found = w.endpoints(); return len(found) == 2 }, soon, tick)
 
 	run.interrupt()
 	require.NoDirExists(t, dir, "the state would tell of instances that are nowhere")
