@@ -221,9 +221,10 @@ func TestChoose(t *testing.T) {
 		"one failed, the others refused": {
 			[]finding{failed, free, free}, stockout, map[string]bool{b.zone: true, c.zone: true}, failed, a, 0,
 		},
-		"ours, and a failure before":              {[]finding{failed, ours, free}, stockout, nil, ours, b, 0},
-		"spent after a zone that had no capacity": {[]finding{failed, spent, free}, stockout, nil, spent, b, 0},
-		"one comes, and another one goes":         {[]finding{pending, dying, free}, history{}, nil, dying, b, 0},
+		"ours, and a failure before":                        {[]finding{failed, ours, free}, stockout, nil, ours, b, 0},
+		"the last has made it, and a read does not find it": {[]finding{free, free, spent}, history{}, nil, spent, c, 0},
+		"spent after a zone that had no capacity":           {[]finding{failed, spent, free}, stockout, nil, spent, b, 0},
+		"one comes, and another one goes":                   {[]finding{pending, dying, free}, history{}, nil, dying, b, 0},
 	} {
 		seen := []sight{{at: a, history: row.of}, {at: b}, {at: c}}
 		got := choose(seen, row.refused, func(s sight) finding {
