@@ -25,7 +25,6 @@ const (
 	proxies   = 200
 	replaced  = 60 // proxies that are replaced during the storm, from the first one on
 	preempted = 20 // instances that are taken back
-	vanishing = 10 // instances that are lost without an operation that says so
 	together  = 20 // requests at a time
 	seed      = 7
 
@@ -54,7 +53,6 @@ type world struct {
 	temporal  sdk.Client
 	fleet     *fleet.Client
 	trouble   *trouble
-	vanished  int
 	unsettled []string
 }
 
@@ -92,7 +90,7 @@ func (w *world) run(ctx context.Context) (e evidence, err error) {
 
 // serve starts the Compute Engine on a port of loopback.
 func (w *world) serve(ctx context.Context) (stop func(), err error) {
-	w.cloud = gcefake.New(gcefake.Options{Pace: pace(), Clock: behind(lateClock)})
+	w.cloud = gcefake.New(gcefake.Options{Pace: pace()})
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -147,7 +145,6 @@ func (w *world) weather(ctx context.Context, over time.Time) error {
 	restore()
 	defer w.cloud.Zone(region + "-b").Stockout(gcefake.SoldOutAtOnce)()
 	w.preempt()
-	w.vanish()
 	return wait(ctx, max(soldOut, time.Until(over)))
 }
 

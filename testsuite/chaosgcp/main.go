@@ -37,7 +37,7 @@ func play(ctx context.Context, out io.Writer) (clean bool, err error) {
 		return false, err
 	}
 	w.say("took %s; trouble: %s", time.Since(begun).Round(time.Second), w.trouble)
-	return conclude(out, judge(e), append(w.trouble.missing(), w.unlost()...)), nil
+	return conclude(out, judge(e), w.trouble.missing()), nil
 }
 
 // conclude prints what is wrong with a run, its last line, and reports whether it is
