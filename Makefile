@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/kubernetes tools/kwok
+MODULES  := . tools/temporal tools/lint tools/openapi tools/kubernetes tools/kwok tools/helm
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -16,7 +16,8 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 .PHONY: help run run-gcp-fake clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
 	contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
-	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
+	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
+	test-chart tool-helm
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +92,12 @@ test-integration-kubernetes:
 	@echo "test-integration-kubernetes is left out, since SKIP=$(SKIP) names it"
 endif
 
+# The API server and its store are processes of this machine's; no node, so no root is needed.
+test-chart: tool-helm tool-kubernetes ## the Helm chart: lint, and what it renders before a real API server; Linux
+	@PATH="$$PATH:/usr/sbin" command -v etcd >/dev/null || { echo "etcd is not installed; on Debian: apt-get install -y \
+	--no-install-recommends etcd-server" >&2; exit 1; }
+	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/chart
+
 needs-kubernetes:
 	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
@@ -151,6 +158,9 @@ tool-temporal:
 
 tool-kubernetes:
 	@$(TOOL) kube-apiserver kube-controller-manager kube-scheduler kubelet kwok
+
+tool-helm:
+	@$(TOOL) helm
 
 tool-lint:
 	@$(TOOL) golangci-lint workflowcheck

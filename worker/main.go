@@ -25,6 +25,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == local.Command {
 		os.Exit(local.Main(os.Args[2:])) // an instance of the local provider, not a worker
 	}
+	boundHeap()
 	os.Exit(realMain(os.Args[1:]))
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,6 +60,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) (err error) {
 			return err
 		}
 	}
+	p.up.Store(true)
 	p.announce()
 	select {
 	case <-ctx.Done():
@@ -89,6 +91,7 @@ type process struct {
 	echo      *echo.Server  // what probes of this machine's proxies ask for; nil without the role api
 	awaited   *awaitedFleet // what the API asks
 	addresses Addresses
+	up        atomic.Bool // every step of the start is done
 }
 
 // steps are the start, in its order. What can be wrong here, the ports and the
@@ -166,7 +169,7 @@ func (p *process) serveMetrics(ctx context.Context) error {
 	}
 	p.addresses.Metrics = l.Addr().String()
 	p.onStop(p.background(ctx, "metrics", func(ctx context.Context) error {
-		return telemetry.ServeMetrics(ctx, l, p.registry, p.log)
+		return telemetry.ServeMetrics(ctx, l, p.registry, p.up.Load, p.log)
 	}))
 	return nil
 }
@@ -204,7 +207,7 @@ func (p *process) announce() {
 		slog.String("installation", p.cfg.Installation), slog.String("roles", p.cfg.RoleNames()),
 		slog.Any("providers", names), slog.String("api", p.addresses.API),
 		slog.String("metrics", p.addresses.Metrics), slog.String("echo", p.addresses.Echo),
-		slog.Int("pid", os.Getpid()))
+		slog.Int64("memoryLimit", heapBound()), slog.Int("pid", os.Getpid()))
 	if p.opts.Up != nil {
 		p.opts.Up(p.addresses)
 	}

@@ -250,6 +250,7 @@ func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {
 	at := <-up
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.API+"/healthz"))
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.Metrics+"/metrics"))
+	require.Equal(t, http.StatusOK, get(t, "http://"+at.Metrics+"/readyz"))
 	require.Equal(t, http.StatusInternalServerError, get(t, "http://"+at.API+"/v1/namespaces/default/proxies/a"),
 		"the API asks Temporal, and this one knows no workflows")
 	require.Contains(t, out.String(), `msg="egressfleet is up"`)

@@ -34,13 +34,22 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// ServeMetrics serves GET /metrics on a listener until ctx ends, and closes the
-// listener. It returns nil then, and an error when serving ended otherwise.
-func ServeMetrics(ctx context.Context, l net.Listener, r *prometheus.Registry, log *slog.Logger) error {
+// ServeMetrics serves GET /metrics, /healthz and /readyz on a listener until ctx ends, and
+// closes the listener. A process without the API is asked here whether it lives, and whether
+// it is ready. It returns nil then, and an error when serving ended otherwise.
+func ServeMetrics(
+	ctx context.Context, l net.Listener, r *prometheus.Registry, ready func() bool, log *slog.Logger,
+) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(r, promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError),
 	})))
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+		}
+	})
 	s := &http.Server{
 		Handler: mux, ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

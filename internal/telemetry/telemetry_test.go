@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,11 +43,16 @@ func TestMetricsAreServedUntilTheContextEnds(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
+	var up atomic.Bool
 	go func() {
-		done <- telemetry.ServeMetrics(ctx, l, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+		done <- telemetry.ServeMetrics(ctx, l, telemetry.NewRegistry(), up.Load, slog.New(slog.DiscardHandler))
 	}()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	require.Contains(t, get(t, client, "http://"+l.Addr().String()+"/metrics"), "egressfleet_build_info{")
+	get(t, client, "http://"+l.Addr().String()+"/healthz")
+	require.Equal(t, http.StatusServiceUnavailable, status(t, client, "http://"+l.Addr().String()+"/readyz"))
+	up.Store(true)
+	get(t, client, "http://"+l.Addr().String()+"/readyz")
 	cancel()
 	require.NoError(t, <-done)
 	_, err = net.Dial("tcp", l.Addr().String())
@@ -58,8 +64,18 @@ func TestServingFailsOnAClosedListener(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	err = telemetry.ServeMetrics(t.Context(), l, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	err = telemetry.ServeMetrics(t.Context(), l, telemetry.NewRegistry(), nil, slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func status(t *testing.T, client *http.Client, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode
 }
 
 func get(t *testing.T, client *http.Client, url string) string {

@@ -60,7 +60,7 @@ func (c *Cluster) credentials() (err error) {
 		os.WriteFile(filepath.Join(c.pki, "ca.crt"), c.ca.pem, 0o600),
 		os.WriteFile(filepath.Join(c.pki, "audit.yaml"), []byte(auditPolicy), 0o600),
 		accounts.write(c.pki, "accounts"), server.write(c.pki, "server"), admin.write(c.pki, "admin"),
-		WriteKubeconfig(filepath.Join(c.pki, "admin.kubeconfig"), c.adminConfig(admin)),
+		WriteKubeconfig(c.AdminFile(), c.adminConfig(admin)),
 		c.partCredentials("kube-controller-manager"), c.partCredentials("kube-scheduler"), c.userTokens())
 }
 
@@ -92,6 +92,9 @@ func (c *Cluster) Config(user string) *rest.Config {
 		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem},
 	}
 }
+
+// AdminFile is the kubeconfig of Admin, for programs and other clients.
+func (c *Cluster) AdminFile() string { return filepath.Join(c.pki, "admin.kubeconfig") }
 
 // WriteKubeconfig writes a configuration as a file for programs, with one context
 // "kubelab". It is for its owner only: the credentials are in it.

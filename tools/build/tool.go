@@ -42,6 +42,7 @@ func tools() []tool {
 		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds", ""},
 		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds", ""},
 		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "3 minutes", ""},
+		{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "2 minutes", ""},
 	}
 	for _, part := range []string{"kube-apiserver", "kubelet", "kube-scheduler", "kube-controller-manager"} {
 		list = append(list, tool{part, "kubernetes", "k8s.io/kubernetes/cmd/" + part, "5 minutes", stampOf(kubernetes)})
