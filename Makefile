@@ -17,7 +17,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
-	test-chart tool-helm
+	test-chart tool-helm compose-check
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ test-chart: tool-helm tool-kubernetes ## the Helm chart: lint, and what it rende
 	@PATH="$$PATH:/usr/sbin" command -v etcd >/dev/null || { echo "etcd is not installed; on Debian: apt-get install -y \
 	--no-install-recommends etcd-server" >&2; exit 1; }
 	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/chart
+
+compose-check: ## deploy/compose, as far as that goes without a container engine
+	go test -count=1 ./testsuite/compose
 
 needs-kubernetes:
 	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }

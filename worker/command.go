@@ -41,7 +41,7 @@ func NewCommand(run RunFunc) *cobra.Command {
 	config.AddFlags(root.Flags())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newVersionCommand(), newConfigCommand())
+	root.AddCommand(newVersionCommand(), newConfigCommand(), newReadyCommand())
 	return root
 }
 

@@ -251,6 +251,7 @@ func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.API+"/healthz"))
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.Metrics+"/metrics"))
 	require.Equal(t, http.StatusOK, get(t, "http://"+at.Metrics+"/readyz"))
+	requireReady(t, at.Metrics)
 	require.Equal(t, http.StatusInternalServerError, get(t, "http://"+at.API+"/v1/namespaces/default/proxies/a"),
 		"the API asks Temporal, and this one knows no workflows")
 	require.Contains(t, out.String(), `msg="egressfleet is up"`)
@@ -399,4 +400,20 @@ func TestConfigPrintsTheSettings(t *testing.T) {
 	require.Contains(t, out, "| `providersFile` | `EGRESSFLEET_PROVIDERS_FILE` |")
 	_, out, _, _ = command(t, "version")
 	require.NotEmpty(t, strings.TrimSpace(out))
+}
+
+// requireReady asks as a container engine does.
+func requireReady(t *testing.T, metrics string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(metrics)
+	require.NoError(t, err)
+	ask := func(host, port string) error {
+		cmd := worker.NewCommand(nil)
+		cmd.SetArgs([]string{
+			"ready", "--installation=test", "--role=api", "--api-host=127.0.0.1", "--metrics-host=" + host, "--metrics-port=" + port,
+		})
+		return cmd.ExecuteContext(t.Context())
+	}
+	require.NoError(t, ask("0.0.0.0", port))
+	require.Error(t, ask("127.0.0.1", "1"))
 }
