@@ -1,0 +1,235 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/ports"
+)
+
+const (
+	together     = 32 // requests at a time
+	settleWithin = 10 * time.Minute
+	lookEvery    = time.Second
+	calm         = 30 * time.Second // the sweeps go on over all that there is
+	preempted    = 100
+	// every so many-th call of the backend meets a trouble.
+	everyFault = 50
+)
+
+// cloud is the backend: one Compute Engine on loopback.
+type cloud struct {
+	*gcefake.Server
+	address string
+	met     atomic.Int64 // calls that met a trouble
+	calls   atomic.Int64
+}
+
+func newCloud(ctx context.Context) (*cloud, error) {
+	c := &cloud{Server: gcefake.New(gcefake.Options{Pace: gcefake.Pace{
+		Running: 200 * time.Millisecond, Staging: 300 * time.Millisecond, Retention: time.Minute,
+	}})}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	c.address = "http://" + l.Addr().String()
+	web := &http.Server{Handler: c, ReadHeaderTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { _ = web.Close() })
+	go func() { _ = web.Serve(l) }()
+	for i, name := range []string{"get-503-backend", "get-429", "get-500"} {
+		c.Inject(gcefake.Fault{Answer: gcefake.Captured(name), When: func(gcefake.Call) bool {
+			hit := c.calls.Add(1)%(3*everyFault) == int64(i)
+			if hit {
+				c.met.Add(1)
+			}
+			return hit
+		}})
+	}
+	return c, nil
+}
+
+// world is one run.
+type world struct {
+	cloud *cloud
+	box   *box
+	api   string
+	stats string
+}
+
+const settings = `installation: memory
+providersFile: /etc/providers.yaml
+api: {port: %d}
+metrics: {port: %d}
+echo: {port: 0}
+drift: {interval: 10s}
+gc: {interval: 20s}
+check: {interval: 10s}
+log: {format: json}
+temporal: {port: %s}
+`
+
+const list = `providers:
+  - name: gcp
+    type: gcp
+    gcp:
+      project: example-proj
+      zones: [us-central1-a, us-central1-b]
+      machineType: e2-small
+      image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64
+      firewall: managed
+      sourceRanges: [127.0.0.0/8]
+      endpoint: %s
+      insecureNoAuthentication: true
+`
+
+// start starts the worker and waits until it is ready.
+func (w *world) start(ctx context.Context, temporal string) error {
+	api, err := ports.Take()
+	if err != nil {
+		return err
+	}
+	metrics, err := ports.Take()
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(temporal)
+	if err != nil {
+		return err
+	}
+	w.api, w.stats = "http://127.0.0.1:"+strconv.Itoa(api), "http://127.0.0.1:"+strconv.Itoa(metrics)
+	err = errors.Join(
+		w.box.put("etc/worker.yaml", fmt.Appendf(nil, settings, api, metrics, port), 0o644),
+		w.box.put("etc/providers.yaml", fmt.Appendf(nil, list, w.cloud.address), 0o644),
+		w.box.run("--config", "/etc/worker.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := w.until(ctx, "the worker is ready", func(ctx context.Context) bool {
+		_, err := ask(ctx, http.MethodGet, w.stats+"/readyz", "")
+		return err == nil
+	}); err != nil {
+		return err
+	}
+	return w.box.confined()
+}
+
+// live is birth, calm, loss and the end of all proxies.
+func (w *world) live(ctx context.Context) (m measured, err error) {
+	each := func(method, body string) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(together)
+		for n := range proxies {
+			group.Go(func() error {
+				return w.insist(ctx, method, fmt.Sprintf("%s/v1/namespaces/default/proxies/p%d", w.api, n), body)
+			})
+		}
+		return group.Wait()
+	}
+	if err := each(http.MethodPut, `{"spec": {"provider": "gcp", "port": 3128, "placement": {"region": "us-central1"}}}`); err != nil {
+		return m, err
+	}
+	if err := w.serving(ctx, proxies); err != nil {
+		return m, err
+	}
+	if err := w.look(ctx, "all serve"); err != nil {
+		return m, err
+	}
+	for _, i := range w.cloud.Instances()[:preempted] {
+		zone := i.GetZone()[strings.LastIndex(i.GetZone(), "/")+1:]
+		w.cloud.Instance(gcefake.Place{Zone: zone, Name: i.GetName()}).Preempt()
+	}
+	for end := time.Now().Add(calm); time.Now().Before(end); {
+		if _, err := w.discovered(ctx); err != nil {
+			return m, errors.Join(err, w.box.alive())
+		}
+	}
+	if err := w.serving(ctx, proxies); err != nil {
+		return m, err
+	}
+	if err := w.look(ctx, "after the losses all serve again"); err != nil {
+		return m, err
+	}
+	if err := each(http.MethodDelete, ""); err != nil {
+		return m, err
+	}
+	if err := w.until(ctx, "all are gone", func(context.Context) bool { return len(w.cloud.Instances()) == 0 }); err != nil {
+		return m, err
+	}
+	return w.reckon(ctx)
+}
+
+// serving waits until so many are handed out.
+func (w *world) serving(ctx context.Context, want int) error {
+	got := 0
+	err := w.until(ctx, fmt.Sprintf("%d proxies serve", want), func(ctx context.Context) bool {
+		got, _ = w.discovered(ctx)
+		return got == want
+	})
+	if err != nil {
+		return fmt.Errorf("%w; %d did", err, got)
+	}
+	return nil
+}
+
+func (w *world) discovered(ctx context.Context) (int, error) {
+	text, err := ask(ctx, http.MethodGet, w.api+"/v1/discovery?format=txt", "")
+	return strings.Count(text, "\n"), err
+}
+
+// insist asks until it is accepted: a worker that is busy says so.
+func (w *world) insist(ctx context.Context, method, url, body string) error {
+	return w.until(ctx, method+" "+url, func(ctx context.Context) bool {
+		_, err := ask(ctx, method, url, body)
+		return err == nil
+	})
+}
+
+func (w *world) until(ctx context.Context, what string, is func(context.Context) bool) error {
+	for begun := time.Now(); !is(ctx); {
+		if err := w.box.alive(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if time.Since(begun) > settleWithin {
+			return fmt.Errorf("%s: not within %s", what, settleWithin)
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// ask returns the body, and an error for a status that is none of success.
+func ask(ctx context.Context, method, url, body string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s %s: %s: %.300s", method, url, resp.Status, text)
+	}
+	return string(text), err
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/egressfleet/egressfleet/testsuite/devserver"
+)
+
+const (
+	proxies  = 2000
+	mebibyte = 1 << 20
+	limit    = 128 * mebibyte // bytes
+)
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == contained {
+		fmt.Fprintln(os.Stderr, "memory:", enter(os.Args[2], os.Args[3:])) // it returns only with an error
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := play(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "memory:", err)
+		os.Exit(1)
+	}
+}
+
+// play runs one life and prints the outcome as the last line. A run that fails keeps its
+// files.
+func play(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "memory-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(dir)
+		} else {
+			fmt.Fprintln(os.Stderr, "memory: the files of this run stay in", dir)
+		}
+	}()
+	begun := time.Now()
+	m, err := measure(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("took %s; %s\n", time.Since(begun).Round(time.Second), m)
+	fmt.Printf("memory: proxies=%d limit=%dMiB rss_max=%dMiB ok\n", proxies, limit/mebibyte, m.rss/mebibyte)
+	return nil
+}
+
+// measure starts everything around the worker, and the worker, and lets it live.
+func measure(ctx context.Context, dir string) (m measured, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server, err := devserver.Start(ctx)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	cloud, err := newCloud(ctx)
+	if err != nil {
+		return m, err
+	}
+	root, err := devserver.Root()
+	if err != nil {
+		return m, err
+	}
+	b, err := newBox(dir, filepath.Join(root, "bin", "worker-static"))
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, b.remove()) }()
+	w := &world{cloud: cloud, box: b}
+	if err := w.start(ctx, server.Address); err != nil {
+		return m, err
+	}
+	defer b.end()
+	return w.live(ctx)
+}
