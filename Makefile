@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/kubernetes tools/kwok
+MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -16,7 +16,8 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 .PHONY: help run clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
 	contract chaos chaos-fleet chaos-gcp lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
-	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
+	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
+	tool-jaeger test-traces
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +56,9 @@ test-tools: ## squid, tinyproxy and xorriso as Debian ships them against what we
 	@for tool in squid tinyproxy xorriso; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || { echo "$$tool is not \
 	installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy xorriso" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed
+
+test-traces: tool-temporal tool-jaeger ## one trace for each provider, from the request to the backend, as a real Jaeger has it
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/traces
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root
@@ -142,6 +146,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-jaeger:
+	@$(TOOL) jaeger
 
 tool-kubernetes:
 	@$(TOOL) kube-apiserver kube-controller-manager kube-scheduler kubelet kwok

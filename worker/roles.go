@@ -71,6 +71,7 @@ func (p *process) startWorker(ctx context.Context) error {
 		MaxConcurrentActivityExecutionSize: p.cfg.MaxConcurrentActivities,
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("worker", err) },
+		Interceptors:                       p.interceptors,
 	})
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
 	instances := &activities.Instances{
@@ -101,7 +102,9 @@ func (p *process) serveAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint}
+	options := server.Options{
+		Logger: p.log, Providers: p.shownProviders, Codec: endpoint, Traces: p.traces.Requests(),
+	}
 	if err := p.guard(&options); err != nil {
 		return usageError{err}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 
 	"github.com/egressfleet/egressfleet/activities/probe"
@@ -20,6 +21,7 @@ import (
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
+	"github.com/egressfleet/egressfleet/internal/tracing"
 	"github.com/egressfleet/egressfleet/providers/registry"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
@@ -79,6 +81,9 @@ type process struct {
 	stops    []func() error
 	stopAPI  func() error // before all others, though it is served before Temporal is reached
 
+	traces       *tracing.Traces // nil without
+	interceptors []interceptor.WorkerInterceptor
+
 	temporal  client.Client
 	fleet     *fleet.Client
 	keys      *codec.Ring
@@ -97,7 +102,7 @@ type process struct {
 // process.
 func (p *process) steps() []func(context.Context) error {
 	type step = func(context.Context) error
-	steps := []step{p.serveMetrics, p.readKeys}
+	steps := []step{p.openTraces, p.serveMetrics, p.readKeys}
 	add := func(role config.Role, more ...step) {
 		if p.cfg.Plays(role) {
 			steps = append(steps, more...)
@@ -178,6 +183,9 @@ func (p *process) connect(ctx context.Context) error {
 	}
 	server.Options.Logger = log.NewStructuredLogger(p.log)
 	p.keys.Secure(&server.Options)
+	if err := p.trace(&server.Options); err != nil {
+		return err
+	}
 	patience := p.opts.DialPatience
 	if patience == 0 {
 		patience = dialPatience

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
@@ -24,6 +27,8 @@ type Options struct {
 	TLS *tls.Config
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
+	// Traces makes the spans of requests; nil: there are none.
+	Traces trace.TracerProvider
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal
@@ -62,6 +67,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Providers == nil {
 		o.Providers = func() (v1.ProviderList, bool) { return v1.ProviderList{}, false }
+	}
+	if o.Traces == nil {
+		o.Traces = noop.NewTracerProvider()
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o

@@ -13,6 +13,7 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
@@ -26,6 +27,7 @@ type Server struct {
 	log      *slog.Logger
 	limits   Limits
 	keys     Keys
+	traces   trace.TracerProvider
 	tls      *tls.Config
 }
 
@@ -35,10 +37,10 @@ func New(fleet Fleet, opts Options) *Server {
 	s := &Server{
 		echo:     echo.New(),
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
-		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
+		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS, traces: opts.Traces,
 	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
-	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
+	s.echo.Use(s.trace, s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
 		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
 	}

@@ -41,6 +41,7 @@ func tools() []tool {
 		{"golangci-lint", "lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "2 minutes", ""},
 		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds", ""},
 		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds", ""},
+		{"jaeger", "jaeger", "github.com/jaegertracing/jaeger/cmd/jaeger", "6 minutes", ""},
 		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "3 minutes", ""},
 	}
 	for _, part := range []string{"kube-apiserver", "kubelet", "kube-scheduler", "kube-controller-manager"} {
