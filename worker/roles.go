@@ -104,6 +104,7 @@ func (p *process) serveAPI(ctx context.Context) error {
 	}
 	options := server.Options{
 		Logger: p.log, Providers: p.shownProviders, Codec: endpoint, Traces: p.traces.Requests(),
+		Metrics: p.registry,
 	}
 	if err := p.guard(&options); err != nil {
 		return usageError{err}

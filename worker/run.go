@@ -183,7 +183,7 @@ func (p *process) connect(ctx context.Context) error {
 	}
 	server.Options.Logger = log.NewStructuredLogger(p.log)
 	p.keys.Secure(&server.Options)
-	if err := p.trace(&server.Options); err != nil {
+	if err := errors.Join(p.trace(&server.Options), p.measure(&server.Options)); err != nil {
 		return err
 	}
 	patience := p.opts.DialPatience

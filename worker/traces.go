@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
 	"go.temporal.io/sdk/interceptor"
 
 	"github.com/egressfleet/egressfleet/activities"
@@ -51,3 +52,16 @@ func (p *process) trace(options *client.Options) error {
 
 // activityAwaitChange watches an instance for hours: its looks are nobody's request.
 const activityAwaitChange = "AwaitChange"
+
+// measure shows the figures of Temporal's SDK beside ours.
+func (p *process) measure(options *client.Options) error {
+	meter, err := telemetry.NewMeter(p.registry)
+	if err != nil {
+		return err
+	}
+	options.MetricsHandler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+		Meter: meter, UseMonotonicCounters: true,
+		OnError: func(err error) { p.log.Warn("a metric of Temporal is missing", slog.String("error", err.Error())) },
+	})
+	return nil
+}

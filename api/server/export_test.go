@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // Refresh loads the snapshot as a tick does.
@@ -41,3 +42,12 @@ func Scopes() map[string]access.Scope {
 
 // HTTPServer is what Run serves with.
 func (s *Server) HTTPServer() *http.Server { return s.httpServer() }
+
+// Standings counts Proxies by "phase provider reason".
+func Standings(proxies []v1.Proxy) map[string]int {
+	out := map[string]int{}
+	for at, n := range standings(proxies) {
+		out[at.phase+" "+at.provider+" "+at.reason] = n
+	}
+	return out
+}

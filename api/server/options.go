@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -29,6 +30,8 @@ type Options struct {
 	Codec http.Handler
 	// Traces makes the spans of requests; nil: there are none.
 	Traces trace.TracerProvider
+	// Metrics takes the figures of the fleet and of the list of discovery; nil: nobody does.
+	Metrics prometheus.Registerer
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal

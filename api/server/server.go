@@ -39,6 +39,9 @@ func New(fleet Fleet, opts Options) *Server {
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
 		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS, traces: opts.Traces,
 	}
+	if opts.Metrics != nil {
+		opts.Metrics.MustRegister(s.snapshot)
+	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
 	s.echo.Use(s.trace, s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe

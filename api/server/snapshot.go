@@ -40,6 +40,7 @@ type list struct {
 	at        time.Time // when it was asked for, so true then or later
 	failed    bool      // a refresh after it failed
 	endpoints []v1.Endpoint
+	standings map[standing]int // of every Proxy, for metrics
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
 }
@@ -91,7 +92,7 @@ func (s *snapshot) refresh(ctx context.Context) {
 
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
-		at: at, endpoints: discovery.Endpoints(proxies),
+		at: at, endpoints: discovery.Endpoints(proxies), standings: standings(proxies),
 		usable: map[discovery.Format]func() (discovery.Document, error){},
 	}
 	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })

@@ -12,6 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
 const (
@@ -32,6 +35,17 @@ func NewRegistry() *prometheus.Registry {
 	r.MustRegister(info, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
+}
+
+// NewMeter returns a meter whose instruments are shown by a registry, which has one
+// meter at most.
+func NewMeter(r prometheus.Registerer) (metric.Meter, error) {
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(r),
+		otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
+	if err != nil {
+		return nil, err
+	}
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)).Meter("temporal-sdk-go"), nil
 }
 
 // ServeMetrics serves GET /metrics on a listener until ctx ends, and closes the

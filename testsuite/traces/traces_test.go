@@ -52,6 +52,17 @@ func TestATraceGoesFromTheRequestToTheBackend(t *testing.T) { //nolint:parallelt
 			return strings.Contains(tree, "provider.delete [ok]") && strings.Contains(tree, "provider.get [ok]")
 		}, soon, tick, "%s", w.tree("DELETE", "local"))
 	})
+	t.Run("Temporal's figures are beside ours", func(t *testing.T) { //nolint:paralleltest // as above
+		for _, want := range []string{
+			"temporal_num_pollers{", "temporal_workflow_task_queue_poll_succeed_total{", "egressfleet_discovery_snapshot_age_seconds ",
+			`egressfleet_proxies{phase="Running",provider="gcp",reason=`,
+		} {
+			require.Eventually(t, func() bool {
+				_, text := w.ask(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", w.metrics), "")
+				return strings.Contains(text, "\n"+want)
+			}, soon, tick, want)
+		}
+	})
 	t.Run("nobody else begins a trace, and none tells a secret", w.quiet)
 }
 

@@ -32,14 +32,14 @@ const (
 type world struct {
 	t             *testing.T
 	dir           string
-	api           int
+	api, metrics  int
 	query, intake int          // ports of Jaeger
 	log           bytes.Buffer // of the worker; read once it has ended
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), api: port(t), query: port(t), intake: port(t)}
+	w := &world{t: t, dir: t.TempDir(), api: port(t), metrics: port(t), query: port(t), intake: port(t)}
 	w.startJaeger()
 	server, err := devserver.Start(t.Context())
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func (w *world) writeConfiguration() {
 		"- {name: kubernetes, type: kubernetes, kubernetes: {namespace: egress, kubeconfig: "+kubeconfig+
 		", clusterRanges: [10.244.0.0/16]}}\n")
 	w.write("worker.yaml", fmt.Sprintf("installation: traces\nsteadyPoll: 1s\nproviders"+
-		"File: %s\nlog: {level: debug}\napi: {port: %d}\nmetrics: {port: 0}\necho: {port: 0}\n", file, w.api))
+		"File: %s\nlog: {level: debug}\napi: {port: %d}\nmetrics: {port: %d}\necho: {port: 0}\n", file, w.api, w.metrics))
 }
 
 func (w *world) startWorker(temporal string) {
