@@ -77,6 +77,7 @@ func (s *snapshot) Collect(out chan<- prometheus.Metric) {
 	age := max(0, s.clock.Now().Sub(last.at))
 	out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, age.Seconds())
 	for at, n := range last.standings {
-		out <- prometheus.MustNewConstMetric(proxiesDesc, prometheus.GaugeValue, float64(n), at.phase, at.provider, at.reason)
+		out <- prometheus.MustNewConstMetric(proxiesDesc, prometheus.GaugeValue, float64(n),
+			at.phase, at.provider, at.reason)
 	}
 }

@@ -54,7 +54,8 @@ func TestATraceGoesFromTheRequestToTheBackend(t *testing.T) { //nolint:parallelt
 	})
 	t.Run("Temporal's figures are beside ours", func(t *testing.T) { //nolint:paralleltest // as above
 		for _, want := range []string{
-			"temporal_num_pollers{", "temporal_workflow_task_queue_poll_succeed_total{", "egressfleet_discovery_snapshot_age_seconds ",
+			"temporal_num_pollers{", "temporal_workflow_task_queue_poll_succeed_total{",
+			"egressfleet_discovery_snapshot_age_seconds ",
 			`egressfleet_proxies{phase="Running",provider="gcp",reason=`,
 		} {
 			require.Eventually(t, func() bool {
