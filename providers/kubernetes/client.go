@@ -148,7 +148,7 @@ func call[T any](
 	}
 	if lacksRight(err) {
 		if starts := ready(ctx, client); starts != nil {
-			return answer, transient("the API server is not ready, and may not know the roles yet: %w", err)
+			return answer, transient("the API server is not ready (%v), and may not know the roles yet: %w", starts, err)
 		}
 		answer, err = do(ctx, client)
 	}
