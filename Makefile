@@ -82,6 +82,7 @@ test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts,
 
 # Whatever it starts is in namespaces of its own, and goes with them.
 ifeq ($(filter kubernetes,$(SKIP)),)
+test-integration-kubernetes needs-kubernetes: export PATH := $(PATH):/usr/sbin:/sbin
 test-integration-kubernetes: needs-kubernetes tool-temporal tool-kubernetes build ## the provider before real API servers, kwok's Pods and real ones; Linux, root
 	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/kubelab
 	@go test -c -tags=integration -o bin/kubernetes.test ./testsuite/kubernetes
@@ -95,7 +96,7 @@ needs-kubernetes:
 	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
 	@for need in etcd containerd ctr runc debootstrap ip unshare nsenter /usr/lib/cni/bridge; do \
-	PATH="$$PATH:/usr/sbin:/sbin" command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
+	command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
 
