@@ -143,7 +143,8 @@ func call[T any](
 	answer, err = do(ctx, client)
 	if apierrors.IsUnauthorized(err) {
 		if again, now, readErr := p.connection.client(ctx); readErr == nil && now != sum {
-			answer, err = do(ctx, again)
+			client = again
+			answer, err = do(ctx, client)
 		}
 	}
 	if lacksRight(err) {
