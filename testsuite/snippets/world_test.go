@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, site: newSite(t)}
 	w.startFleet()
-	require.Eventually(t, func() bool { return len(w.discovery().Proxies) == samples }, soon, tick)
+	w.settle()
 	for _, p := range w.discovery().Proxies {
 		w.egress, w.proxies = append(w.egress, p.EgressIP), append(w.proxies, p.URL)
 	}
@@ -57,9 +57,7 @@ func newWorld(t *testing.T) *world {
 // startFleet is `make run`, until the end of the test.
 func (w *world) startFleet() {
 	w.t.Helper()
-	root, err := devserver.Root()
-	require.NoError(w.t, err)
-	cmd := exec.Command(filepath.Join(root, "bin", "starter"), "dev") //nolint:noctx // it ends with the test
+	cmd := exec.Command(filepath.Join(w.bin(), "starter"), "dev") //nolint:noctx // it ends with the test
 	cmd.Env = append(os.Environ(), "EGRESSFLEET_DEV_DIR="+filepath.Join(w.t.TempDir(), "dev"))
 	out, err := cmd.StdoutPipe()
 	require.NoError(w.t, err)
@@ -81,6 +79,32 @@ func (w *world) startFleet() {
 	}
 	close(read)
 	require.Fail(w.t, "the fleet ended before it was ready", strings.Join(said, "\n"))
+}
+
+// settle waits until discovery has every sample with a verdict: what is picked depends on
+// it, and a first verdict in the middle of a block would move a key.
+func (w *world) settle() {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), filepath.Join(w.bin(), "starter"), "health", "run")
+	out, err := cmd.CombinedOutput()
+	require.NoError(w.t, err, string(out))
+	require.Eventually(w.t, func() bool {
+		probed := 0
+		for _, p := range w.discovery().Proxies {
+			if !p.Unprobed {
+				probed++
+			}
+		}
+		return probed == samples
+	}, soon, tick)
+}
+
+// bin is the folder of what `make build` made.
+func (w *world) bin() string {
+	w.t.Helper()
+	root, err := devserver.Root()
+	require.NoError(w.t, err)
+	return filepath.Join(root, "bin")
 }
 
 func (w *world) call(method, path string, answer any) {
