@@ -45,6 +45,9 @@ var fetching = map[string]struct {
 	"env":  {program: shell, lines: 1},
 	"go":   {program: program{file: "main.go", command: []string{"go", "run", "main.go"}}, lines: 1},
 	"node": {program: program{file: "snippet.mjs", command: []string{"node", "snippet.mjs"}}, lines: 1},
+	"scrapy": {
+		program: program{file: "spider.py", command: []string{"scrapy", "runspider", "spider.py"}, quiet: true}, lines: 1,
+	},
 	"chromium": {
 		program: program{file: "snippet.sh", command: shell.command, quiet: true}, lines: 1,
 	},
