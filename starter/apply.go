@@ -81,11 +81,11 @@ func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 			continue
 		}
 		applied = append(applied, got)
-		if a.output == outputTable {
+		if a.forPeople() {
 			faults = append(faults, a.print(name+" "+outcome(was, got, created)+"\n"))
 		}
 	}
-	if a.output != outputTable {
+	if !a.forPeople() {
 		faults = append(faults, a.printProxies(applied))
 	}
 	return errors.Join(faults...)

@@ -85,11 +85,15 @@ func run(ctx context.Context, f Fleet, stdin string, args ...string) (out, errOu
 		Outside{
 			Connect: func(context.Context, Temporal) (Fleet, func(), error) { return f, func() {}, nil },
 			Now:     func() time.Time { return noon },
+			Every:   never, After: time.After,
 		})
 	cmd.SetArgs(args)
 	code = ExitCode(&e, cmd.ExecuteContext(ctx))
 	return o.String(), e.String(), code
 }
+
+// never is the clock of a world where nothing takes long.
+func never(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
 // noon is when the tests are run.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

@@ -116,11 +116,11 @@ func (a *app) tell(cmd *cobra.Command, names []string, invalid error, m message)
 				continue
 			}
 			took = append(took, p)
-			if a.output == outputTable {
+			if a.forPeople() {
 				faults = append(faults, a.print(a.namespace+"/"+name+" "+m.said+"\n"))
 			}
 		}
-		if a.output != outputTable {
+		if !a.forPeople() {
 			faults = append(faults, a.printProxies(took))
 		}
 		return errors.Join(faults...)

@@ -29,11 +29,11 @@ func (a *app) timeline(ctx context.Context, f Fleet, name string) error {
 	list := struct {
 		Items []v1.Event `json:"items"`
 	}{append([]v1.Event{}, events...)} // [] rather than null
-	return a.printOr(list, eventTable("", events))
+	return a.printOr(list, eventTable(a.view(), "", events))
 }
 
 // eventTable shows one event a line.
-func eventTable(indent string, events []v1.Event) string {
+func eventTable(v view, indent string, events []v1.Event) string {
 	if len(events) == 0 {
 		return indent + "nothing yet\n"
 	}
@@ -43,5 +43,5 @@ func eventTable(indent string, events []v1.Event) string {
 			e.At.UTC().Format(time.DateTime), string(e.Phase), e.Reason, e.Class, oneLine(e.Detail),
 		})
 	}
-	return columns(indent, rows)
+	return v.Table(indent, rows)
 }
