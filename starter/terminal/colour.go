@@ -1,6 +1,9 @@
 package terminal
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The colours, as every terminal since ECMA-48 knows them.
 const (
@@ -26,4 +29,21 @@ func Paint(head, cell string) string {
 	default:
 		return cell
 	}
+}
+
+// Diff gives the lines of a unified difference their colours.
+func (s Screen) Diff(text string) string {
+	if !s.Colour {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		colour := map[byte]string{'+': green, '-': red, '@': yellow}[line[0]]
+		if colour == "" {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(colour + strings.TrimSuffix(line, "\n") + plain + "\n")
+	}
+	return b.String()
 }

@@ -95,3 +95,11 @@ func TestAFileIsNoTerminal(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	require.Equal(t, terminal.Screen{}, terminal.Of(f, func(string) string { return "" }))
 }
+
+func TestADifferenceIsPaintedByLine(t *testing.T) {
+	t.Parallel()
+	const text = "@@ -1 +1 @@\n same\n-old\n+new\n"
+	require.Equal(t, text, terminal.Screen{Width: 80}.Diff(text))
+	require.Equal(t, "\x1b[33m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n",
+		terminal.Screen{Colour: true}.Diff(text))
+}
