@@ -88,10 +88,13 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.timelineCommand(),
+	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.explainCommand(), a.timelineCommand(),
 		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
 		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.healthCommand(), a.checkCommand(), a.openCommand(),
-		a.drainCommand(), a.devCommand(), a.versionCommand())
+		a.drainCommand(), a.devCommand(), a.completionCommand(), a.exitCodesTopic(), a.versionCommand())
+	if err := a.complete(root); err != nil { // only for a flag that is not there, or is there twice
+		root.RunE = func(*cobra.Command, []string) error { return err }
+	}
 	return root
 }
 

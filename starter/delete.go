@@ -32,7 +32,8 @@ func (a *app) deleteCommand() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use: "delete NAME…", Short: "End proxies and remove their instances", Long: deleteHelp, Args: atLeast(1),
-		Example: "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed for good\"",
+		ValidArgsFunction: a.completeNames,
+		Example:           "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed for good\"",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := o.check(cmd); err != nil {
 				return err

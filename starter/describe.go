@@ -17,6 +17,7 @@ import (
 func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "describe NAME", Short: "Show what became of a proxy, why, and what happens next", Args: exactly(1),
+		ValidArgsFunction: a.completeOneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.describe(ctx, f, args[0]) })
 		},

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
@@ -108,4 +111,14 @@ func codeOfOne(err error) int {
 	default:
 		return exitFailure
 	}
+}
+
+// exitCodesTopic is the help topic that lists them.
+func (a *app) exitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("The exit codes:\n\n")
+	for _, m := range exitMeanings() {
+		fmt.Fprintf(&b, "  %3d  %s\n", m.Code, m.Meaning)
+	}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: strings.TrimSuffix(b.String(), "\n")}
 }

@@ -15,7 +15,8 @@ func (a *app) getCommand() *cobra.Command {
 	var everywhere, watch bool
 	cmd := &cobra.Command{
 		Use: "get [NAME…]", Short: "List proxies", Args: cobra.ArbitraryArgs,
-		Example: "  starter get\n  starter get -A -o wide --watch\n  starter get a b -o yaml",
+		ValidArgsFunction: a.completeNames,
+		Example:           "  starter get\n  starter get -A -o wide --watch\n  starter get a b -o yaml",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if everywhere && len(names) > 0 {
 				return usagef("%s: -A takes no name", cmd.CommandPath())

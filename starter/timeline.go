@@ -13,6 +13,7 @@ import (
 func (a *app) timelineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "timeline NAME", Short: "Show what became of a proxy, step by step, the newest last", Args: exactly(1),
+		ValidArgsFunction: a.completeOneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.timeline(ctx, f, args[0]) })
 		},

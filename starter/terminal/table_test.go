@@ -103,3 +103,10 @@ func TestADifferenceIsPaintedByLine(t *testing.T) {
 	require.Equal(t, "\x1b[33m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n",
 		terminal.Screen{Colour: true}.Diff(text))
 }
+
+func TestAParagraphIsBrokenBetweenWords(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Why: one two\n     three 計\n     http://a.long.one\n     four\n",
+		terminal.Screen{}.Paragraph("Why: ", "one two three 計 http://a.long.one four", 13))
+	require.Equal(t, "Why: one two\n", terminal.Screen{}.Paragraph("Why: ", "one  two", 12))
+}
