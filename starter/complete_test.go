@@ -14,20 +14,21 @@ func TestNamesAreCompleted(t *testing.T) {
 	t.Parallel()
 	const end = ":4\nCompletion ended with directive: ShellCompDirectiveNoFileComp\n"
 	for line, want := range map[string]string{
-		"get ":                             "runs\tRunning at gcp\nwaits\tPending at gcp\n",
-		"describe ":                        "runs\tRunning at gcp\nwaits\tPending at gcp\n",
-		"explain ":                         "runs\tRunning at gcp\nwaits\tPending at gcp\n",
-		"timeline runs ":                   "",
-		"delete runs ":                     "waits\tPending at gcp\n",
-		"hold runs waits ":                 "",
-		"replace -n crawl ":                "six\tRunning at local\n",
-		"retry --namespace crawl ":         "six\tRunning at local\n",
-		"resume -n ":                       "crawl\ndefault\n",
-		"get -o ":                          "table\nwide\njson\nyaml\n",
-		"drain --provider ":                "gcp\nlocal\n",
-		"gc run --provider ":               "gcp\nlocal\n",
-		"completion ":                      "bash\nzsh\nfish\n",
-		"get --temporal-address nowhere r": "runs\tRunning at gcp\nwaits\tPending at gcp\n", // the shell leaves out what does not fit
+		"get ":                     "runs\tRunning at gcp\nwaits\tPending at gcp\n",
+		"describe ":                "runs\tRunning at gcp\nwaits\tPending at gcp\n",
+		"explain ":                 "runs\tRunning at gcp\nwaits\tPending at gcp\n",
+		"timeline runs ":           "",
+		"delete runs ":             "waits\tPending at gcp\n",
+		"hold runs waits ":         "",
+		"replace -n crawl ":        "six\tRunning at local\n",
+		"retry --namespace crawl ": "six\tRunning at local\n",
+		"resume -n ":               "crawl\ndefault\n",
+		"get -o ":                  "table\nwide\njson\nyaml\n",
+		"drain --provider ":        "gcp\nlocal\n",
+		"gc run --provider ":       "gcp\nlocal\n",
+		"completion ":              "bash\nzsh\nfish\n",
+		// The shell leaves out what does not fit.
+		"get --temporal-address nowhere r": "runs\tRunning at gcp\nwaits\tPending at gcp\n",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

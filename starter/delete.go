@@ -33,7 +33,7 @@ func (a *app) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME…", Short: "End proxies and remove their instances", Long: deleteHelp, Args: atLeast(1),
 		ValidArgsFunction: a.completeNames,
-		Example:           "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed for good\"",
+		Example:           "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed\"",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := o.check(cmd); err != nil {
 				return err

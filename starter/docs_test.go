@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,11 +119,12 @@ func picture() pictured {
 	since := noon.Add(-12 * time.Minute)
 	all := []v1.Proxy{
 		proxy("crawl", "slow-1", "rack", v1.ProxyStatus{Phase: v1.PhaseDeleting, Since: since, Conditions: []v1.Condition{
-			condition(v1.ConditionDeleting, v1.ConditionTrue, v1.ReasonInProgress, "the backend was asked to remove the instance"),
+			condition(v1.ConditionDeleting, v1.ConditionTrue, v1.ReasonInProgress, "the backend is removing the instance"),
 		}}),
 		proxy("default", "paris-1", "gcp", v1.ProxyStatus{
 			Phase: v1.PhaseRunning, IP: "10.1.2.3", EgressIP: "192.0.2.1", ProviderID: "europe-west9-a/proxy-1", Healthy: &yes,
-			Since: since, Conditions: []v1.Condition{made, condition(v1.ConditionHealthy, v1.ConditionTrue, v1.ReasonHealthy, "")},
+			Since:      since,
+			Conditions: []v1.Condition{made, condition(v1.ConditionHealthy, v1.ConditionTrue, v1.ReasonHealthy, "")},
 		}),
 		proxy("default", "paris-2", "gcp", v1.ProxyStatus{
 			Phase: v1.PhasePending, Since: since, NextAttemptAt: noon.Add(4 * time.Minute),
@@ -252,6 +252,6 @@ func TestThePageNamesEveryCommandAndEveryExitCode(t *testing.T) {
 	}
 	require.Contains(t, page, "| code | means |\n|---|---|\n"+strings.Join(rows, "")+"\n")
 	for _, form := range outputs() {
-		require.True(t, slices.Contains(strings.Fields(page), "`"+form+"`,") || strings.Contains(page, "| `"+form+"` |"), form)
+		require.Contains(t, page, "| `"+form+"` |")
 	}
 }

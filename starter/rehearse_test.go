@@ -130,7 +130,8 @@ func TestApplyTakesFolders(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"b.yaml": one("b") + "---\n" + one("b2"),
 		"a.json": `{"metadata": {"name": "a"}, "spec": {"provider": "local", "port": 1}}`,
-		"c.yml":  one("c"), "README.md": "no Proxy", ".d.yaml": "no Proxy", "deep/e.yaml": one("e"), ".git/f.yaml": "no Proxy",
+		"c.yml":  one("c"), "README.md": "no Proxy", ".d.yaml": "no Proxy",
+		"deep/e.yaml": one("e"), ".git/f.yaml": "no Proxy",
 	})
 	for name, c := range map[string]struct {
 		args, want []string

@@ -79,13 +79,12 @@ func expand(names []string, recursive bool) (files []string, _ error) {
 // filesIn are the files of a folder that can hold Proxies, in the order of their names.
 func filesIn(folder string, recursive bool) (files []string, _ error) {
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		hidden := path != folder && strings.HasPrefix(d.Name(), ".")
 		switch {
-		case err != nil:
+		case err != nil, path == folder:
 			return err
-		case d.IsDir() && (hidden || path != folder && !recursive):
+		case d.IsDir() && (isHidden(d) || !recursive):
 			return fs.SkipDir
-		case !d.IsDir() && !hidden && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+		case !d.IsDir() && !isHidden(d) && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			files = append(files, path)
 		}
 		return nil
@@ -99,3 +98,5 @@ func filesIn(folder string, recursive bool) (files []string, _ error) {
 	}
 	return files, err
 }
+
+func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }

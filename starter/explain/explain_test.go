@@ -96,31 +96,20 @@ func bad(kind, reason string) v1.Condition {
 
 // inItsPhase is a Proxy in the phase that a reason usually goes with.
 func inItsPhase(kind, reason string) v1.Proxy {
-	c := bad(kind, reason)
-	phase := v1.PhaseRunning
-	switch {
-	case kind == v1.ConditionDeleting:
+	c, phase := bad(kind, reason), v1.PhaseRunning
+	switch kind {
+	case v1.ConditionDeleting:
 		phase, c.Status = v1.PhaseDeleting, v1.ConditionTrue
-	case kind == v1.ConditionOpenProxy:
+	case v1.ConditionOpenProxy:
 		c.Status = v1.ConditionUnknown
-	case kind != v1.ConditionProvisioned:
-	case reason == v1.ReasonCreated:
-		c.Status = v1.ConditionTrue
-	case reason == v1.ReasonPermanentError, reason == v1.ReasonProviderNotConfigured, reason == v1.ReasonForeignInstance:
-		phase = v1.PhaseBlocked
-	case reason == v1.ReasonInstanceLost, reason == v1.ReasonQuotaExceeded, reason == v1.ReasonNotPrepared:
-		phase = v1.PhasePending
-	case strings.HasPrefix(reason, "Instance"), reason == v1.ReasonReplacing:
-		phase = v1.PhaseReplacing
-	default:
-		phase = v1.PhaseProvisioning
+	case v1.ConditionProvisioned:
+		phase = cmp.Or(usually()[reason], v1.PhaseProvisioning)
 	}
-	if kind == v1.ConditionHealthy {
-		c.Status = map[string]v1.ConditionStatus{
-			v1.ReasonHealthy: v1.ConditionTrue, v1.ReasonInconclusive: v1.ConditionUnknown,
-			v1.ReasonNoTarget: v1.ConditionUnknown, v1.ReasonNotProbed: v1.ConditionUnknown,
-		}[reason]
-		c.Status = cmp.Or(c.Status, v1.ConditionFalse)
+	switch reason {
+	case v1.ReasonHealthy, v1.ReasonCreated:
+		c.Status = v1.ConditionTrue
+	case v1.ReasonInconclusive, v1.ReasonNoTarget, v1.ReasonNotProbed:
+		c.Status = v1.ConditionUnknown
 	}
 	p := of(phase, c)
 	if passed := c.Status == v1.ConditionTrue; kind == v1.ConditionHealthy && c.Status != v1.ConditionUnknown {
@@ -130,6 +119,17 @@ func inItsPhase(kind, reason string) v1.Proxy {
 		p.Status.NextAttemptAt = noon.Add(4 * time.Minute)
 	}
 	return p
+}
+
+// usually is the phase of a reason of Provisioned; others go with Provisioning.
+func usually() map[string]v1.Phase {
+	return map[string]v1.Phase{
+		v1.ReasonCreated: v1.PhaseRunning, v1.ReasonPermanentError: v1.PhaseBlocked,
+		v1.ReasonProviderNotConfigured: v1.PhaseBlocked, v1.ReasonForeignInstance: v1.PhaseBlocked,
+		v1.ReasonInstanceLost: v1.PhasePending, v1.ReasonQuotaExceeded: v1.PhasePending,
+		v1.ReasonNotPrepared: v1.PhasePending, v1.ReasonInstanceStopped: v1.PhaseReplacing,
+		v1.ReasonInstanceTerminated: v1.PhaseReplacing, v1.ReasonReplacing: v1.PhaseReplacing,
+	}
 }
 
 func text(name string, e explain.Explanation) string {
@@ -146,7 +146,9 @@ func TestEveryPhaseAndEveryReason(t *testing.T) {
 		b.WriteString(text(fmt.Sprintf("phase %q, and nothing else", phase), explain.Of(p, nil, noon)))
 	}
 	reasons := constants(t, "Reason")
-	for _, kind := range []string{v1.ConditionProvisioned, v1.ConditionDeleting, v1.ConditionHealthy, v1.ConditionOpenProxy} {
+	for _, kind := range []string{
+		v1.ConditionProvisioned, v1.ConditionDeleting, v1.ConditionHealthy, v1.ConditionOpenProxy,
+	} {
 		for _, reason := range sorted(reasons) {
 			if _, has := explain.Accounts()[kind][reason]; has {
 				b.WriteString(text(kind+" "+reason, explain.Of(inItsPhase(kind, reason), nil, noon)))

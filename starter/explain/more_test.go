@@ -75,7 +75,8 @@ func TestWhatElseIsSaid(t *testing.T) {
 				{At: noon.Add(-50 * time.Hour), Reason: v1.ReasonTransientError, Class: "Transient"},
 				{At: noon.Add(-49 * time.Hour), Reason: v1.ReasonQuotaExceeded, Class: "QuotaExceeded"},
 				{At: noon, Reason: v1.ReasonCreated},
-			}, "Of the 3 steps in its timeline 2 failed, the last one 2 days ago with QuotaExceeded.",
+			},
+			"Of the 3 steps in its timeline 2 failed, the last one 2 days ago with QuotaExceeded.",
 		},
 		"a long message": {
 			func(p *v1.Proxy) { p.Status.Conditions[0].Message = strings.Repeat("é", 500) }, nil,

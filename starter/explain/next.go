@@ -111,8 +111,8 @@ func (t teller) leaves() string {
 	e, _ := v1.ReachableOf(t.Proxy)
 	switch {
 	case e.LeaveAt.IsZero():
-		return "It is not replaced for bad health, since spec.healthCheck.replaceAfter is not set; it comes back into discovery " +
-			"once it passes."
+		return "It is not replaced for bad health, since spec.healthCheck.replaceAfter is not set; " +
+			"it comes back into discovery once it passes."
 	case e.LeaveAt.After(t.now):
 		return fmt.Sprintf("Unless it passes before, it may be replaced in %s, at %s UTC.",
 			long(e.LeaveAt.Sub(t.now)), e.LeaveAt.UTC().Format(time.DateTime))

@@ -51,7 +51,9 @@ func provisioned() map[string]account {
 			why: "It takes longer than deadlines.provisioning of the spec allows; that stops no work", fails: true,
 			help: "Look at the instance's own console, or at the backend: nothing here can hurry it.",
 		},
-		v1.ReasonInstanceLost:       {why: "The backend does not show the instance any more, and nobody here removed it", fails: true},
+		v1.ReasonInstanceLost: {
+			why: "The backend does not show the instance any more, and nobody here removed it", fails: true,
+		},
 		v1.ReasonInstanceStopped:    {why: "The instance was stopped, which nobody here asked for", fails: true},
 		v1.ReasonInstanceTerminated: {why: "The backend has ended the instance, as it does with spot instances", fails: true},
 		v1.ReasonReplacing: {
@@ -96,7 +98,8 @@ func deleting() map[string]account {
 		v1.ReasonInProgress: {why: "Somebody asked for the delete, and the backend is removing the instance"},
 		v1.ReasonStuckDeleting: {
 			why: "The removal takes longer than deadlines.delete of the spec allows; that stops no work", fails: true,
-			help: "Where the backend is gone for good, \"starter delete NAME --skip-cleanup --reason WHY\" ends the proxy all the same.",
+			help: "Where the backend is gone for good, \"starter delete NAME --skip-cleanup --reason WHY\" " +
+				"ends the proxy all the same.",
 		},
 		v1.ReasonLeftBehind: {
 			why: "It ends without its backend, as somebody wanted, and what is there was not looked at", fails: true,
@@ -115,7 +118,8 @@ func healthy() map[string]account {
 			why: "It asks the prober for a login", fails: true, help: "Set or correct spec.healthCheck.proxyAuthRef.",
 		},
 		v1.ReasonRefused: {
-			why: "It denies the probe", fails: true, help: "Let the prober's address and the target's port in, in the proxy's own rules.",
+			why: "It denies the probe", fails: true,
+			help: "Let the prober's address and the target's port in, in the proxy's own rules.",
 		},
 		v1.ReasonTLSIntercepted: {
 			why: "Somebody ends TLS between it and the target: the certificate is not the target's", fails: true,
@@ -129,7 +133,9 @@ func healthy() map[string]account {
 			why: "It takes requests and cannot reach the target, which answers directly", fails: true,
 			help: "Look at its route, its name server and its firewall.",
 		},
-		v1.ReasonInconclusive: {why: "The last probe says nothing about it: the target or the prober is at fault", fails: true},
+		v1.ReasonInconclusive: {
+			why: "The last probe says nothing about it: the target or the prober is at fault", fails: true,
+		},
 		v1.ReasonNoTarget: {
 			why: "There is no target to probe it with", help: "Set health.target for its provider, or spec.healthCheck.target.",
 		},

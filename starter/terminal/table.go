@@ -17,7 +17,9 @@ const (
 )
 
 // prose are the columns that hold sentences: they are cut first.
-func prose() []string { return []string{"MESSAGE", "DETAIL", "ERROR", "PROOF", "FOUND", "NOTICED", "LABELS"} }
+func prose() []string {
+	return []string{"MESSAGE", "DETAIL", "ERROR", "PROOF", "FOUND", "NOTICED", "LABELS"}
+}
 
 // expendable are the columns that are left out where room is short, the first ones first.
 func expendable() []string {
