@@ -127,6 +127,10 @@ func (a *awaitedFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1
 	return f.LastChecks(ctx)
 }
 
+func (a *awaitedFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
+	return ask(a, func(f *fleet.Client) (v1.Collection, error) { return f.LastCollection(ctx) })
+}
+
 func (a *awaitedFleet) Ready(ctx context.Context) error {
 	f, err := a.get()
 	if err != nil {

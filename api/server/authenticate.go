@@ -46,6 +46,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			if grant, err = s.admit(c); err != nil {
 				return err
 			}
+		} else if err := ofThisMachine(c.Request()); err != nil {
+			return err
 		}
 		c.Set(grantKey, grant)
 		c.SetRequest(c.Request().WithContext(access.With(c.Request().Context(), grant)))

@@ -21,6 +21,9 @@ const LookEvery = lookEvery
 // Routes lists what is served.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 
+// IsPage reports whether a route is for people, which the contract is not about.
+func IsPage(route string) bool { return isPage(route) }
+
 // QueryParameters are the names that each operation takes.
 func QueryParameters() map[string][]string {
 	names := map[string][]string{}

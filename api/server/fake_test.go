@@ -40,6 +40,7 @@ type fakeFleet struct {
 	limit   time.Duration // of the last call
 	checks  map[string]v1.ProviderCheck
 	rounds  int // how often they were asked for
+	orphans v1.Collection
 }
 
 func newFleet(proxies ...v1.Proxy) *fakeFleet {
@@ -322,6 +323,14 @@ func (f *fakeFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.Pr
 	return birth.Add(time.Minute), f.checks, nil
 }
 
+func (f *fakeFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
+	if err := f.enter(ctx); err != nil {
+		return v1.Collection{}, err
+	}
+	defer f.mu.Unlock()
+	return f.orphans, nil
+}
+
 // stage is a server with everything that a test looks at.
 type stage struct {
 	fleet     *fakeFleet
@@ -369,7 +378,7 @@ func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
 // headers say otherwise; headers alternate names and values.
 func (s *stage) ask(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "http://fleet.test/", strings.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1/", strings.NewReader(body))
 	u, err := url.ParseRequestURI(target) // as net/http has it: dots and double slashes stay
 	if err != nil {                       // also of a goroutine, which must not end the test
 		panic(err)

@@ -43,6 +43,8 @@ type Fleet interface {
 	// LastChecks returns what the last round of checks found, by the provider's name, and
 	// when that was.
 	LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error)
+	// LastCollection returns what the last collection of orphans came to.
+	LastCollection(ctx context.Context) (v1.Collection, error)
 	// Ready returns nil when Temporal answers.
 	Ready(ctx context.Context) error
 }

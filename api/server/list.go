@@ -68,17 +68,23 @@ func (h handlers) list(ctx context.Context, namespace string, l listed) (openapi
 	grant := access.Of(ctx)
 	items := make([]v1.Proxy, 0, len(found)) // an empty list is [], never null
 	for _, p := range found {
-		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) && keeps(p) && keyOf(p) > behind {
+		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) && keeps(p) {
 			items = append(items, redacted(p))
 		}
 	}
+	return l.part(items, behind), nil
+}
+
+// part is what a page shows of the Proxies that fit.
+func (l listed) part(found []v1.Proxy, behind string) openapi.ProxyList {
+	items := slices.DeleteFunc(found, func(p v1.Proxy) bool { return keyOf(p) <= behind })
 	slices.SortStableFunc(items, func(a, b v1.Proxy) int { return cmp.Compare(keyOf(a), keyOf(b)) })
 	page := openapi.ProxyList{Items: items}
 	if l.limit > 0 && len(items) > l.limit {
 		page.Items = items[:l.limit]
 		page.Continue = continueTag + base64.RawURLEncoding.EncodeToString([]byte(keyOf(items[l.limit-1])))
 	}
-	return page, nil
+	return page
 }
 
 // keyOf orders Proxies by namespace and then by name: no name holds what sorts before a

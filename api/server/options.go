@@ -22,6 +22,9 @@ type Options struct {
 	Keys Keys
 	// TLS is what Run serves with; nil: plain HTTP.
 	TLS *tls.Config
+	// WorkflowURL is where the workflow of a Proxy is shown, in the Temporal Web UI; nil:
+	// pages link to none.
+	WorkflowURL func(namespace, name string) string
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
 }

@@ -38,22 +38,27 @@ func New(fleet Fleet, opts Options) *Server {
 		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
 	}
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
-	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
+	operated := handlers{fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}}
+	people := &pages{
+		handlers: operated, clock: s.clock, workflow: opts.WorkflowURL,
+		collected: &collections{fleet: fleet, clock: s.clock},
+	}
+	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, people.forPeople, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
 		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
 	}
 	if s.keys != nil { // for browsers, which is not what the contract is about
 		desk := newLogin(s.keys, s.clock)
+		people.desk = desk
 		s.echo.GET(loginPath, desk.show)
 		s.echo.POST(loginPath, desk.enter)
 		s.echo.POST("/logout", desk.leave)
 	}
 	s.echo.GET("/openapi.yaml", showContract, allow(access.ScopeDiscovery))
 	s.echo.GET("/docs", showDocs, allow(access.ScopeDiscovery))
+	people.register(s.echo)
 	// Every other route is in the generated table.
-	operations := openapi.NewStrictHandler(handlers{
-		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},
-	}, nil)
+	operations := openapi.NewStrictHandler(operated, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: operationChecks()})
 	return s

@@ -40,6 +40,7 @@ type list struct {
 	at        time.Time // when it was asked for, so true then or later
 	failed    bool      // a refresh after it failed
 	endpoints []v1.Endpoint
+	proxies   []v1.Proxy // all of them, redacted, for pages
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
 }
@@ -91,7 +92,7 @@ func (s *snapshot) refresh(ctx context.Context) {
 
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
-		at: at, endpoints: discovery.Endpoints(proxies),
+		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies),
 		usable: map[discovery.Format]func() (discovery.Document, error){},
 	}
 	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
@@ -101,6 +102,15 @@ func newList(at time.Time, proxies []v1.Proxy) *list {
 		})
 	}
 	return next
+}
+
+// shown are Proxies as answers show them.
+func shown(proxies []v1.Proxy) []v1.Proxy {
+	all := make([]v1.Proxy, len(proxies))
+	for i, p := range proxies {
+		all[i] = redacted(p)
+	}
+	return all
 }
 
 // current returns the list, its age, and whether that is too much; or the problem that

@@ -56,9 +56,10 @@ func rooms() []room {
 		{path: "api/v1", stdlibOnly: true, noInternal: true},
 		{
 			path:  "api/server/...",
-			open:  []string{"api", "api/v1", "api/access", "api/discovery/...", "starter/fleet"},
+			open:  []string{"api", "api/v1", "api/access", "api/discovery/...", "api/page", "starter/fleet"},
 			never: []string{temporal},
 		},
+		{path: "api/page", open: []string{"api/v1"}, never: []string{temporal, echo}},
 		{path: "api/access", never: []string{temporal, echo}},
 		{path: "api/discovery/...", open: []string{"api/v1", "starter/fleet"}, never: []string{temporal}},
 		{path: "starter/fleet/...", open: []string{"api/v1", "workflows/..."}, never: []string{echo}},
