@@ -101,7 +101,11 @@ func (p *process) serveAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint}
+	links, err := p.workflowURL()
+	if err != nil {
+		return err
+	}
+	options := server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint, WorkflowURL: links}
 	if err := p.guard(&options); err != nil {
 		return usageError{err}
 	}

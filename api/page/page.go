@@ -21,7 +21,7 @@ const ContentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 
 // Viewer is who looks at a page.
 type Viewer struct {
-	Name string // of the token
+	Who string // the name of the token
 	// Known says that tokens are asked for, so that there is a session to leave.
 	Known    bool
 	MayWrite bool

@@ -249,5 +249,5 @@ func (p *pages) viewer(c echo.Context) page.Viewer {
 	if !let {
 		return page.Viewer{}
 	}
-	return page.Viewer{Name: grant.Name, Known: p.desk != nil, MayWrite: grant.May(access.ScopeWrite)}
+	return page.Viewer{Who: grant.Name, Known: p.desk != nil, MayWrite: grant.May(access.ScopeWrite)}
 }

@@ -62,6 +62,8 @@ type Temporal struct {
 	Host      string
 	Port      int
 	Namespace string
+	// UI is the address of the Web UI, without a slash at its end; empty: unknown.
+	UI string
 }
 
 // Address returns host:port, an IPv6 host in brackets.

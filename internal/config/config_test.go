@@ -61,7 +61,7 @@ api: {host: "::1", port: 1, tokensFile: /run/api-tokens.yaml, tls: {certificate:
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
 health: {target: "probe.example:8443"}
-temporal: {host: temporal.example, port: 3, namespace: crawl}
+temporal: {host: temporal.example, port: 3, namespace: crawl, ui: "https://ui.example/temporal/"}
 log: {level: debug-4, format: json}
 codec:
   keys: /run/keys
@@ -77,7 +77,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	require.Equal(t, config.Config{
 		Installation: "from-file", Roles: []config.Role{config.RoleWorker}, ProvidersFile: "file.yaml",
 		SecretsDir: "/run/secrets",
-		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
+		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl", UI: "https://ui.example/temporal"},
 		API: config.API{
 			Listen: config.Listen{Host: "::1", Port: 1}, TokensFile: "/run/api-tokens.yaml",
 			TLS: config.TLS{Certificate: "/run/tls.crt", Key: "/run/tls.key"},
@@ -251,6 +251,13 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a current key without keys": {
 			text: "installation: dev\nprovidersFile: x\n", environ: []string{"EGRESSFLEET_CODEC_CURRENT=a"},
 			want: []string{`codec.current: "a" needs codec.keys`},
+		},
+		"a Web UI that is no page": {
+			text: full, args: []string{"--temporal-ui=127.0.0.1:8233"},
+			want: []string{`temporal.ui: "127.0.0.1:8233" is not the address of a page`},
+		},
+		"a Web UI with a script": {
+			text: full, args: []string{"--temporal-ui=javascript:alert(1)"}, want: []string{`"javascript:alert(1)" is not the address`},
 		},
 		"origins without tokens": {
 			text: "installation: dev\nprovidersFile: x\ncodec: {keys: k, origins: [http://a]}\n",

@@ -115,6 +115,11 @@ func addressSettings() []setting {
 			"temporal.port", "temporal-port", "7233", "port of the Temporal server, where TEMPORAL_ADDRESS is not set",
 			func(c *Config, v string) error { return setPort(&c.Temporal.Port, v) },
 		},
+		{
+			"temporal.ui", "temporal-ui", "", "address of the Temporal Web UI as browsers reach it, such as " +
+				"http://127.0.0.1:8233; the page links to none where it is not set",
+			func(c *Config, v string) error { return setPage(&c.Temporal.UI, v) },
+		},
 	}
 }
 
