@@ -58,15 +58,17 @@ chaos-gcp: tool-temporal ## 200 proxies on a Compute Engine that fails late, is 
 	@bin/chaosgcp
 
 # What the snippets start is in namespaces of its own, and goes with them.
-test-tools: tool-temporal build ## Debian's squid, tinyproxy, xorriso and shells, and every client of docs/using-proxies.md; Linux, root
+test-tools: tool-temporal build ## Debian's squid, tinyproxy, xorriso, shells and Chromium, and every client of docs/using-proxies.md; Linux, root
 	@test "$$(uname -s)" = Linux || { echo "these tools are Debian's, and this is $$(uname -s)" >&2; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "ports below 1024 and namespaces need root" >&2; exit 1; }
 	@for tool in squid tinyproxy xorriso ip unshare curl prometheus chromium scrapy node npm bash zsh fish; do \
 	PATH="$$PATH:/usr/sbin:/sbin" command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: apt-get install -y \
 	--no-install-recommends squid tinyproxy xorriso iproute2 util-linux curl prometheus chromium python3-scrapy \
 	nodejs npm bash bash-completion zsh fish" >&2; exit 1; }; done
-	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed ./testsuite/snippets
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed ./testsuite/snippets \
+	./testsuite/page
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestShell' ./starter
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestThePage' ./testsuite/e2e
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root

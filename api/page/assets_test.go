@@ -42,7 +42,8 @@ var readable = map[string][]string{
 	"--text":  {"--bg", "--surface", "--hover"},
 	"--muted": {"--bg", "--surface", "--hover"}, "--accent": {"--bg", "--surface", "--hover"},
 	"--on-accent": {"--accent"}, "--danger": {"--surface", "--hover"}, "--on-danger": {"--danger"},
-	"--good": {"--good-bg"}, "--bad": {"--bad-bg"}, "--warn": {"--warn-bg"}, "--wait": {"--wait-bg"}, "--off": {"--off-bg"},
+	"--good": {"--good-bg"}, "--bad": {"--bad-bg"},
+	"--warn": {"--warn-bg"}, "--wait": {"--wait-bg"}, "--off": {"--off-bg"},
 }
 
 // seen are what only has to be told apart from what is behind it.

@@ -34,12 +34,15 @@ func facets(all []v1.Proxy, query url.Values) []Facet {
 		healths[HealthOf(p)]++
 		providers[p.Spec.Provider]++
 	}
-	f := []Facet{{Title: "Phase", Param: "phase"}, {Title: "Health", Param: "health"}, {Title: "Provider", Param: "provider"}}
+	f := []Facet{
+		{Title: "Phase", Param: "phase"}, {Title: "Health", Param: "health"}, {Title: "Provider", Param: "provider"},
+	}
 	for _, phase := range v1.Phases() {
 		f[0].add(Choice{Label: string(phase), Value: string(phase), Tone: phaseBadge(phase).Tone}, phases[string(phase)])
 	}
 	for _, h := range []Choice{
-		{Label: healthy, Value: "true", Tone: Good}, {Label: unhealthy, Value: "false", Tone: Bad},
+		{Label: healthy, Value: "true", Tone: Good},
+		{Label: unhealthy, Value: "false", Tone: Bad},
 		{Label: unknown, Value: "unknown", Tone: Off},
 	} {
 		f[1].add(h, healths[h.Value])

@@ -98,12 +98,18 @@ func conditionTone(c v1.Condition) Tone {
 func facts(in ProxyInput) (known []Fact) {
 	p := in.Proxy
 	for _, f := range []Fact{
-		{"Address", addressOf(p)}, {"Egress address", p.Status.EgressIP}, {"Provider", p.Spec.Provider},
-		{"Instance", p.Status.ProviderID}, {"Region", p.Spec.Placement.Region}, {"Zone", p.Spec.Placement.Zone},
-		{"Machine type", p.Spec.Placement.MachineType}, {"Image", p.Spec.Placement.Image},
+		{"Address", addressOf(p)},
+		{"Egress address", p.Status.EgressIP},
+		{"Provider", p.Spec.Provider},
+		{"Instance", p.Status.ProviderID},
+		{"Region", p.Spec.Placement.Region},
+		{"Zone", p.Spec.Placement.Zone},
+		{"Machine type", p.Spec.Placement.MachineType},
+		{"Image", p.Spec.Placement.Image},
 		{"Instance made", momentOf(in.Now, p.Status.InstanceCreatedAt).Text},
 		{"Proxy made", momentOf(in.Now, p.Metadata.CreatedAt).Text},
-		{"Generation", generation(p)}, {"UID", p.Metadata.UID},
+		{"Generation", generation(p)},
+		{"UID", p.Metadata.UID},
 		{"Replaced when unhealthy for", string(p.Spec.HealthCheck.ReplaceAfter)},
 		{"Health check", disabled(p.Spec.HealthCheck.Disabled)},
 	} {
@@ -166,7 +172,7 @@ func NewSorry(viewer Viewer, status int, title, detail string) Sorry {
 	s := Sorry{Viewer: viewer, Status: status, Title: title, Detail: sentence(detail)}
 	switch status {
 	case 403:
-		s.Says = "Nothing was changed. If you should be able to do this, ask whoever runs the fleet for a token with that scope."
+		s.Says = "Nothing was changed. If this is your work, ask whoever runs the fleet for a token with that scope."
 	case 404:
 		s.Says = "It may have been deleted meanwhile, or the address has a slip in it."
 	case 429, 503:

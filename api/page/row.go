@@ -98,7 +98,9 @@ func healthBadge(p v1.Proxy) Badge {
 
 // fault is the condition that says why a proxy is not as it should be, in a line.
 func fault(p v1.Proxy) string {
-	for _, kind := range []string{v1.ConditionDeleting, v1.ConditionProvisioned, v1.ConditionHealthy, v1.ConditionOpenProxy} {
+	for _, kind := range []string{
+		v1.ConditionDeleting, v1.ConditionProvisioned, v1.ConditionHealthy, v1.ConditionOpenProxy,
+	} {
 		if c, there := p.Status.Condition(kind); there && isFault(c) {
 			if c.Message == "" {
 				return c.Reason

@@ -40,11 +40,11 @@ func TestThePageShowsTheFleet(t *testing.T) {
 	s.fleet.checks = map[string]v1.ProviderCheck{"gcp": {Supported: true, CheckedAt: birth, Targets: []v1.ProviderTarget{
 		{Target: "europe-west1", Ready: false, Reason: "QuotaExceeded", Message: "no address is left"},
 	}}}
-	s.fleet.orphans = v1.Collection{EndedAt: birth, Providers: []v1.Collected{{Provider: "gcp", Listed: 41, Note: "too many"}}}
+	s.fleet.orphans = v1.Collection{EndedAt: birth, Providers: []v1.Collected{{Provider: "gcp", Listed: 41, Note: "many"}}}
 	answer := s.ask(t, "GET", "/", "")
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
 	for _, want := range []string{
-		`href="/proxies/default/a"`, "203.0.113.7:3128", "6 proxies", "no address is left", `<td class="r">41</td>`, "too many",
+		`href="/proxies/default/a"`, "203.0.113.7:3128", "6 proxies", "no address is left", `<td class="r">41</td>`, "many",
 	} {
 		require.Contains(t, answer.Body.String(), want)
 	}
@@ -149,7 +149,7 @@ func TestThePageOfAProxyTellsItsLife(t *testing.T) {
 	s := opened(t, pool()...)
 	s.fleet.events = []v1.Event{
 		{At: birth, Phase: v1.PhasePending, Reason: "Applied"},
-		{At: birth, Phase: v1.PhaseProvisioning, Reason: "QuotaExceeded", Class: "QuotaExceeded", Detail: "no <address> is left"},
+		{At: birth, Phase: v1.PhaseProvisioning, Reason: "QuotaExceeded", Class: "Quota", Detail: "no <address> is left"},
 	}
 	body := s.ask(t, "GET", pageA, "").Body.String()
 	require.Contains(t, body, "no &lt;address&gt; is left")
@@ -230,7 +230,8 @@ func TestNoOtherSiteSendsAForm(t *testing.T) {
 		require.Empty(t, closed.fleet.told, name)
 	}
 	s := guarded(t, pool()...)
-	require.Equal(t, http.StatusSeeOther, s.ask(t, "POST", pageA+"/hold", "key=K", append(form, session("editor")...)...).Code)
+	own := append(append([]string{}, form...), session("editor")...)
+	require.Equal(t, http.StatusSeeOther, s.ask(t, "POST", pageA+"/hold", "key=K", own...).Code)
 	require.Equal(t, http.StatusSeeOther, s.ask(t, "POST", pageA+"/hold", "key=K",
 		append(append(typed, "Origin", "http://127.0.0.1"), session("editor")...)...).Code)
 }
@@ -287,6 +288,24 @@ func TestThePageKeepsToWhatATokenMay(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, s.ask(t, "GET", pageA, "", session("gold-only")...).Code)
 	require.Equal(t, http.StatusNotFound, s.ask(t, "GET", pageA+"/delete", "", session("gold-only")...).Code)
 	require.Equal(t, http.StatusUnauthorized, s.ask(t, "GET", "/assets/page.css", "").Code)
+}
+
+func TestALoginLeadsToThePageThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	s := guarded(t, pool()...)
+	body := s.ask(t, "GET", "/?phase=Running&q=a", "").Body.String()
+	require.Contains(t, body, `name="next" value="/?phase=Running&amp;q=a"`)
+	require.NotContains(t, body, "http-equiv")
+	require.Contains(t, s.ask(t, "GET", pageA, "").Body.String(), `value="`+pageA+`"`)
+	require.Contains(t, s.ask(t, "GET", "/", "", "Sec-Fetch-Site", "cross-site").Body.String(), `http-equiv="refresh"`)
+	for next, want := range map[string]string{
+		"": "/", "/": "/", "/?q=x": "/?q=x", pageA: pageA, "//evil.test": "/", "/\\evil.test": "/", "https://evil.test/": "/",
+		"/v1/proxies": "/", "/logout": "/", "/proxies/..//evil.test": "/proxies/..//evil.test",
+	} {
+		answer := s.ask(t, "POST", "/login", "token="+secretOf("viewer")+"&next="+url.QueryEscape(next), form...)
+		require.Equal(t, http.StatusSeeOther, answer.Code)
+		require.Equal(t, want, answer.Header().Get("Location"), next)
+	}
 }
 
 func TestThePageSaysWhatItDoesNotKnow(t *testing.T) {

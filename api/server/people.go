@@ -93,6 +93,26 @@ func isLocal(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(name) != nil
 }
 
+// wantedPage is where a login leads: the page that was asked for, or that of the fleet.
+func wantedPage(c echo.Context) string {
+	r := c.Request()
+	next := r.URL.RequestURI()
+	if c.Path() == loginPath {
+		next = r.PostFormValue("next")
+	}
+	// Any other path could be another site's: //evil.test, or /\\evil.test.
+	if strings.HasPrefix(next, fleetPath+"?") || strings.HasPrefix(next, "/proxies/") {
+		return next
+	}
+	return fleetPath
+}
+
+// fromElsewhere reports whether another site led here, for which a browser leaves its
+// session out. It asks again by itself, and then from here.
+func fromElsewhere(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site"
+}
+
 func newKey() string { return rand.Text() }
 
 const (

@@ -257,7 +257,8 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			want: []string{`temporal.ui: "127.0.0.1:8233" is not the address of a page`},
 		},
 		"a Web UI with a script": {
-			text: full, args: []string{"--temporal-ui=javascript:alert(1)"}, want: []string{`"javascript:alert(1)" is not the address`},
+			text: full, args: []string{"--temporal-ui=javascript:alert(1)"},
+			want: []string{`"javascript:alert(1)" is not the address`},
 		},
 		"origins without tokens": {
 			text: "installation: dev\nprovidersFile: x\ncodec: {keys: k, origins: [http://a]}\n",

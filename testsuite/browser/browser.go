@@ -35,6 +35,8 @@ const (
 	look = 50 * time.Millisecond
 )
 
+var serious = []chromedp.ConsoleType{chromedp.ConsoleError, chromedp.ConsoleWarning, chromedp.ConsoleException}
+
 // Window is one browser with one page.
 type Window struct {
 	ctx context.Context //nolint:containedctx // chromedp keeps the browser in it
@@ -104,8 +106,7 @@ func (w *Window) prepare(o Options) error {
 			if err != nil {
 				return
 			}
-			switch message.Type {
-			case chromedp.ConsoleError, chromedp.ConsoleWarning, chromedp.ConsoleException:
+			if slices.Contains(serious, message.Type) {
 				w.complain(fmt.Sprintf("%s: %s (%s)", message.Type, message.Text, message.URL))
 			}
 		}
@@ -181,8 +182,8 @@ func (w *Window) Picture(dir, name string, whole bool) error {
 		return err
 	}
 	const dirMode, fileMode = 0o755, 0o644
-	if err := os.MkdirAll(dir, dirMode); err != nil { //nolint:gosec // pictures are for everybody
+	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name+".png"), png, fileMode) //nolint:gosec // the same
+	return os.WriteFile(filepath.Join(dir, name+".png"), png, fileMode)
 }

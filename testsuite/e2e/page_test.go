@@ -55,8 +55,8 @@ func TestThePageOfARealFleet(t *testing.T) {
 	require.NoError(t, b.TabTo("a[href='/proxies/default/alpha']"))
 	require.NoError(t, b.Press(kb.Enter))
 	require.NoError(t, b.Until("document.querySelector('#timeline')?.innerText.includes('Created')"))
-	require.NoError(t, b.Until(
-		"document.querySelector(\"a[href='http://127.0.0.1:8233/namespaces/default/workflows/proxy%2Fdefault%2Falpha']\") !== null"))
+	const workflow = "http://127.0.0.1:8233/namespaces/default/workflows/proxy%2Fdefault%2Falpha"
+	require.NoError(t, b.Until(fmt.Sprintf("document.querySelector(\"a[href='%s']\") !== null", workflow)))
 	require.NoError(t, b.Picture(pagePictures(t), "real-proxy", true))
 
 	require.NoError(t, b.TabTo("#hold-reason"))

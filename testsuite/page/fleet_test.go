@@ -116,14 +116,16 @@ func (f *told) Timeline(_ context.Context, _, name string) ([]v1.Event, error) {
 	at := func(d time.Duration) time.Time { return f.now.Add(-d) }
 	return []v1.Event{
 		{At: at(3 * time.Hour), Phase: v1.PhasePending, Reason: "Applied", Detail: "generation 1"},
-		{At: at(3*time.Hour - 2*time.Second), Phase: v1.PhasePending, Reason: "QuotaExceeded", Class: "QuotaExceeded",
-			Detail: "IN_USE_ADDRESSES: 8 of 8 are in use; next attempt in 5m"},
+		{
+			At: at(3*time.Hour - 2*time.Second), Phase: v1.PhasePending, Reason: "QuotaExceeded", Class: "QuotaExceeded",
+			Detail: "IN_USE_ADDRESSES: 8 of 8 are in use; next attempt in 5m",
+		},
 		{At: at(175 * time.Minute), Phase: v1.PhaseProvisioning, Reason: "Created", Detail: "europe-west1-b/" + name},
-		{At: at(174 * time.Minute), Phase: v1.PhaseRunning, Reason: "Created", Detail: "running with an address, 34.76.10.21"},
+		{At: at(174 * time.Minute), Phase: v1.PhaseRunning, Reason: "Created", Detail: "it runs at 34.76.10.21"},
 		{At: at(173 * time.Minute), Phase: v1.PhaseRunning, Reason: "Healthy", Detail: "CONNECT in 41 ms"},
-		{At: at(40 * time.Minute), Phase: v1.PhaseReplacing, Reason: "Replacing", Detail: "asked for through the API: banned"},
+		{At: at(40 * time.Minute), Phase: v1.PhaseReplacing, Reason: "Replacing", Detail: "asked for: banned"},
 		{At: at(38 * time.Minute), Phase: v1.PhaseProvisioning, Reason: "Created", Detail: "europe-west1-b/" + name + "-2"},
-		{At: at(37 * time.Minute), Phase: v1.PhaseRunning, Reason: "Created", Detail: "running with an address, 34.76.88.4"},
+		{At: at(37 * time.Minute), Phase: v1.PhaseRunning, Reason: "Created", Detail: "it runs at 34.76.88.4"},
 		{At: at(36 * time.Minute), Phase: v1.PhaseRunning, Reason: "Healthy", Detail: "CONNECT in 38 ms"},
 	}, nil
 }
@@ -132,15 +134,19 @@ func (f *told) Timeline(_ context.Context, _, name string) ([]v1.Event, error) {
 func newTold(now time.Time, count int) *told {
 	f := &told{now: now}
 	places := []struct{ provider, region, zone string }{
-		{"gcp-eu", "europe-west1", "europe-west1-b"}, {"kvm-rack1", "rack1", "host-a"}, {"gcp-eu", "europe-west4", "europe-west4-a"},
-		{"pods", "", "crawl"}, {"gcp-eu", "europe-west1", "europe-west1-c"}, {"kvm-rack1", "rack1", "host-b"},
+		{"gcp-eu", "europe-west1", "europe-west1-b"},
+		{"kvm-rack1", "rack1", "host-a"},
+		{"gcp-eu", "europe-west4", "europe-west4-a"},
+		{"pods", "", "crawl"},
+		{"gcp-eu", "europe-west1", "europe-west1-c"},
+		{"kvm-rack1", "rack1", "host-b"},
 	}
 	for i := range count {
 		place, yes := places[i%len(places)], true
 		p := v1.Proxy{
 			Metadata: v1.Metadata{
-				Namespace: []string{"crawl", "crawl", "default", "research"}[i%4], Name: fmt.Sprintf("exit-%03d", i+1), Generation: 1,
-				UID: "5f0c7a1e-3f1d-4c0e-9a41-7d1b7e2f0a11", CreatedAt: now.Add(-time.Duration(i+3) * time.Hour),
+				Namespace: []string{"crawl", "crawl", "default", "research"}[i%4], Name: fmt.Sprintf("exit-%03d", i+1),
+				Generation: 1, UID: "5f0c7a1e-3f1d-4c0e-9a41-7d1b7e2f0a11", CreatedAt: now.Add(-time.Duration(i+3) * time.Hour),
 				Labels: map[string]string{"team": []string{"crawlers", "pricing"}[i%2], "tier": "gold"},
 			},
 			Spec: v1.ProxySpec{
@@ -148,12 +154,18 @@ func newTold(now time.Time, count int) *told {
 				HealthCheck: v1.HealthCheck{ReplaceAfter: "10m"},
 			},
 			Status: v1.ProxyStatus{
-				Phase: v1.PhaseRunning, ProviderID: place.zone + "/proxy-" + fmt.Sprint(1000+i), Healthy: &yes, ObservedGeneration: 1,
-				IP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250), EgressIP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250),
+				Phase: v1.PhaseRunning, ProviderID: place.zone + "/proxy-" + fmt.Sprint(1000+i), Healthy: &yes,
+				ObservedGeneration: 1, IP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250), EgressIP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250),
 				Since: now.Add(-time.Duration(37+i*11) * time.Minute), InstanceCreatedAt: now.Add(-38 * time.Minute),
 				Conditions: []v1.Condition{
-					{Type: v1.ConditionProvisioned, Status: v1.ConditionTrue, Reason: v1.ReasonCreated, Message: "running with an address", LastTransitionTime: now.Add(-37 * time.Minute)},
-					{Type: v1.ConditionHealthy, Status: v1.ConditionTrue, Reason: v1.ReasonHealthy, Message: "CONNECT in 38 ms", LastTransitionTime: now.Add(-36 * time.Minute)},
+					{
+						Type: v1.ConditionProvisioned, Status: v1.ConditionTrue, Reason: v1.ReasonCreated,
+						Message: "running with an address", LastTransitionTime: now.Add(-37 * time.Minute),
+					},
+					{
+						Type: v1.ConditionHealthy, Status: v1.ConditionTrue, Reason: v1.ReasonHealthy,
+						Message: "CONNECT in 38 ms", LastTransitionTime: now.Add(-36 * time.Minute),
+					},
 				},
 			},
 		}
@@ -166,26 +178,29 @@ func newTold(now time.Time, count int) *told {
 func strike(p v1.Proxy, i int, now time.Time) v1.Proxy {
 	no := false
 	unmade := func(phase v1.Phase, reason, message string, next time.Duration) {
-		p.Status = v1.ProxyStatus{Phase: phase, Since: now.Add(-time.Duration(i) * 9 * time.Second), Conditions: []v1.Condition{
-			{Type: v1.ConditionProvisioned, Status: v1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: now},
-		}}
+		p.Status = v1.ProxyStatus{Phase: phase, Since: now.Add(-time.Duration(i) * 9 * time.Second)}
+		p.Status.SetCondition(now, v1.Condition{
+			Type: v1.ConditionProvisioned, Status: v1.ConditionFalse, Reason: reason, Message: message,
+		})
 		if next > 0 {
 			p.Status.NextAttemptAt = now.Add(next)
 		}
 	}
 	switch i % 16 {
 	case 2:
-		unmade(v1.PhasePending, v1.ReasonQuotaExceeded, "IN_USE_ADDRESSES: 8 of 8 are in use in europe-west4", 213*time.Second)
+		unmade(v1.PhasePending, v1.ReasonQuotaExceeded, "IN_USE_ADDRESSES: 8 of 8 are in use", 213*time.Second)
 	case 5:
 		p.Status.Healthy = &no
-		p.Status.SetCondition(now, v1.Condition{Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: v1.ReasonNoEgress,
-			Message: "503 from the proxy after 2.1 s; the target answers directly"})
+		p.Status.SetCondition(now, v1.Condition{
+			Type: v1.ConditionHealthy, Status: v1.ConditionFalse, Reason: v1.ReasonNoEgress,
+			Message: "503 from the proxy after 2.1 s; the target answers directly",
+		})
 	case 7:
 		unmade(v1.PhaseProvisioning, v1.ReasonProvisioning, "the guest has no address yet", 0)
 	case 9:
 		p.Status.Held = true
 	case 11:
-		unmade(v1.PhaseBlocked, v1.ReasonPermanentError, "image debian-11-squid is not there; give one that is, or retry", time.Hour)
+		unmade(v1.PhaseBlocked, v1.ReasonPermanentError, "image debian-11-squid is not there", time.Hour)
 	case 14:
 		p.Status.Phase, p.Status.Healthy = v1.PhaseReplacing, nil
 	}

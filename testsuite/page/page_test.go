@@ -5,18 +5,20 @@ package page
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
 
 	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/server"
@@ -86,22 +88,8 @@ func eval[T any](t *testing.T, w *browser.Window, expression string) T {
 	return got
 }
 
-// tooFaint are texts whose contrast with what is behind them is below 4.5, as a browser shows them.
-const tooFaint = `(() => {
-  const parse = c => (c.match(/[\d.]+/g) || []).map(Number);
-  const lum = c => { const [r,g,b] = c.map(v => { v /= 255; return v <= .04045 ? v/12.92 : ((v+.055)/1.055)**2.4 }); return .2126*r+.7152*g+.0722*b };
-  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0) return c } return [255,255,255] };
-  const faint = [];
-  let seen = 0;
-  for (const e of document.querySelectorAll('body *')) {
-    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length || e.closest('script,noscript')) continue;
-    seen++;
-    const a = lum(parse(getComputedStyle(e).color)), b = lum(behind(e));
-    const ratio = (Math.max(a,b)+.05)/(Math.min(a,b)+.05);
-    if (ratio < 4.5) faint.push(e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40) + ' ' + ratio.toFixed(2));
-  }
-  return seen > 6 ? faint : ['only ' + seen + ' texts were seen'];
-})()`
+//go:embed testdata/faint.js
+var tooFaint string
 
 func TestThePageInLightAndDark(t *testing.T) {
 	address := serve(t, newTold(time.Now(), 47), nil)
@@ -127,6 +115,16 @@ func TestThePageInLightAndDark(t *testing.T) {
 		}
 		require.Empty(t, serious, name)
 	}
+}
+
+// TestThePicturesOfTheDocumentation takes what docs/images has: copy them when the page changes.
+func TestThePicturesOfTheDocumentation(t *testing.T) {
+	address := serve(t, newTold(time.Now(), 15), nil)
+	w := open(t, browser.Options{})
+	visit(t, w, address+"/")
+	require.NoError(t, w.Picture(pictures, "page", true))
+	visit(t, w, address+"/docs")
+	require.NoError(t, w.Picture(pictures, "openapi", false))
 }
 
 // isMissing is what a browser says of the page that says 404.
@@ -170,7 +168,8 @@ func TestTwoThousandProxiesAreShown(t *testing.T) {
 	t.Logf("2000 proxies: loaded after %.0f ms", took)
 	require.NoError(t, w.TabTo("a[rel=next]"))
 	require.NoError(t, w.Press(kb.Enter))
-	require.NoError(t, w.Until("location.search.startsWith('?continue=') && document.querySelectorAll('tbody tr[id]').length === 100"))
+	require.NoError(t, w.Until("location.search.startsWith('?continue=')"))
+	require.NoError(t, w.Until("document.querySelectorAll('tbody tr[id]').length === 100"))
 	require.NoError(t, w.Picture(pictures, "large", false))
 }
 
@@ -201,6 +200,25 @@ func TestABrowserLogsInAndMayWhatItsTokenMay(t *testing.T) {
 	require.NoError(t, w.TabTo("button.danger"))
 	require.NoError(t, w.Press(kb.Enter))
 	require.NoError(t, w.Until("document.querySelector('.notice')?.innerText.startsWith('Deleting')"))
+}
+
+// TestALinkOfAnotherSiteFindsTheSession follows a link from a page of another site, with
+// which a browser does not send the session.
+func TestALinkOfAnotherSiteFindsTheSession(t *testing.T) {
+	address := serve(t, newTold(time.Now(), 12), tokens(t, map[string]string{"viewer": "read"}))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, "<title>other</title><a id=link href='%s/?q=exit-001'>look</a>", address)
+	}))
+	t.Cleanup(other.Close)
+	w := open(t, browser.Options{})
+	require.NoError(t, w.Go(address+"/?phase=Running"))
+	require.NoError(t, w.TabTo("#token"))
+	require.NoError(t, w.Press("secret-of-viewer"+kb.Enter))
+	require.NoError(t, w.Until("location.search === '?phase=Running' && document.querySelector('#count') !== null"))
+	require.NoError(t, w.Go(strings.Replace(other.URL, "127.0.0.1", "localhost", 1)))
+	require.NoError(t, w.TabTo("#link"))
+	require.NoError(t, w.Press(kb.Enter))
+	require.NoError(t, w.Until("document.querySelector('#count')?.innerText === '1 of 12 proxies'"))
 }
 
 func tokens(t *testing.T, scopes map[string]string) server.Keys {
