@@ -143,6 +143,7 @@ func newTold(now time.Time, count int) *told {
 	}
 	for i := range count {
 		place, yes := places[i%len(places)], true
+		address := fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250)
 		p := v1.Proxy{
 			Metadata: v1.Metadata{
 				Namespace: []string{"crawl", "crawl", "default", "research"}[i%4], Name: fmt.Sprintf("exit-%03d", i+1),
@@ -155,7 +156,7 @@ func newTold(now time.Time, count int) *told {
 			},
 			Status: v1.ProxyStatus{
 				Phase: v1.PhaseRunning, ProviderID: place.zone + "/proxy-" + fmt.Sprint(1000+i), Healthy: &yes,
-				ObservedGeneration: 1, IP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250), EgressIP: fmt.Sprintf("34.76.%d.%d", 10+i/250, 4+i%250),
+				ObservedGeneration: 1, IP: address, EgressIP: address,
 				Since: now.Add(-time.Duration(37+i*11) * time.Minute), InstanceCreatedAt: now.Add(-38 * time.Minute),
 				Conditions: []v1.Condition{
 					{
