@@ -209,7 +209,7 @@ func TestAFormAsksForWhatTheOperationDoes(t *testing.T) {
 func TestNoOtherSiteSendsAForm(t *testing.T) {
 	t.Parallel()
 	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
-	for name, headers := range map[string][]string{
+	for name, sent := range map[string][]string{
 		"of another site":            {"Sec-Fetch-Site", "cross-site"},
 		"of a sibling":               {"Sec-Fetch-Site", "same-site"},
 		"of another origin":          {"Origin", "http://evil.test"},
@@ -219,13 +219,16 @@ func TestNoOtherSiteSendsAForm(t *testing.T) {
 		"of an origin that is close": {"Origin", "http://127.0.0.1.evil.test"},
 	} {
 		open := opened(t, pool()...)
-		answer := open.ask(t, "POST", pageA+"/hold", "key=K", append(typed, headers...)...)
+		answer := open.ask(t, "POST", pageA+"/hold", "key=K", append(typed, sent...)...)
 		require.Equal(t, http.StatusForbidden, answer.Code, name)
 		require.Contains(t, answer.Body.String(), "<h1", name)
 		require.Empty(t, open.fleet.told, name)
 
 		closed := guarded(t, pool()...)
-		headers = append(append(typed, headers...), session("editor")...)
+		headers := append(append(typed, sent...), session("editor")...)
+		require.Equal(t, http.StatusForbidden, closed.ask(t, "POST", pageA+"/hold", "key=K", headers...).Code, name)
+		require.Empty(t, closed.fleet.told, name)
+		headers = append(append(typed, sent...), as("editor")...)
 		require.Equal(t, http.StatusForbidden, closed.ask(t, "POST", pageA+"/hold", "key=K", headers...).Code, name)
 		require.Empty(t, closed.fleet.told, name)
 	}
