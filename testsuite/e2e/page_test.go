@@ -36,7 +36,8 @@ func openBrowser(t *testing.T, o browser.Options) *browser.Window {
 func TestThePageOfARealFleet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("worker.yaml", w.read("worker.yaml")+"temporal: {ui: \"http://127.0.0.1:8233\"}\n")
+	w.write("worker.yaml", w.read("worker.yaml")+"temporal: {ui: \"http://127.0.0.1:8233\"}\n"+
+		"gc: {interval: 1s}\ncheck: {interval: 1s}\n")
 	w.start()
 	for name, port := range map[string]int{"alpha": freePort(t), "beta": freePort(t)} {
 		status, body := w.put(name, v1.ProxySpec{Provider: "local", Port: port})
@@ -49,7 +50,12 @@ func TestThePageOfARealFleet(t *testing.T) {
 	b := openBrowser(t, browser.Options{})
 	require.NoError(t, b.Go(address+"/"))
 	require.NoError(t, b.Until("document.querySelector('#count').innerText === '2 proxies'"))
+	for _, title := range []string{"checks-title", "gc-title"} { // the page goes on by itself
+		require.NoError(t, b.Until(fmt.Sprintf("document.querySelector('section[aria-labelledby=%s] tbody')?.innerText"+
+			".includes('local')", title)), "%s\n%s", title, w.log)
+	}
 	require.NoError(t, b.TabTo("#q"))
+	require.NoError(t, b.Until("getComputedStyle(document.activeElement).outlineStyle === 'solid'"), "the focus is seen")
 	require.NoError(t, b.Press("alp"))
 	require.NoError(t, b.Until("document.querySelector('#count').innerText === '1 of 2 proxies'"))
 	require.NoError(t, b.TabTo("a[href='/proxies/default/alpha']"))

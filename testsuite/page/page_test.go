@@ -93,6 +93,7 @@ var tooFaint string
 
 func TestThePageInLightAndDark(t *testing.T) {
 	address := serve(t, newTold(time.Now(), 47), nil)
+	grounds := map[bool]string{false: "rgb(246, 247, 249)", true: "rgb(17, 21, 26)"}
 	for name, o := range map[string]browser.Options{
 		"light": {}, "dark": {Dark: true}, "narrow": {Width: 420, Height: 900},
 	} {
@@ -102,6 +103,7 @@ func TestThePageInLightAndDark(t *testing.T) {
 			"delete": "/proxies/crawl/exit-001/delete", "nobody": "/proxies/crawl/nobody", "filtered": "/?phase=Blocked",
 		} {
 			visit(t, w, address+path)
+			require.Equal(t, grounds[o.Dark], eval[string](t, w, "getComputedStyle(document.documentElement).backgroundColor"))
 			require.Empty(t, eval[[]string](t, w, tooFaint), "%s %s", name, page)
 			require.LessOrEqual(t, eval[float64](t, w, "document.documentElement.scrollWidth - innerWidth"), 0.0,
 				"%s %s is wider than its window", name, page)
