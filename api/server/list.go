@@ -115,6 +115,8 @@ func (l listed) filter() (keeps func(v1.Proxy) bool, err error) {
 		return nil, oneOf("phase", l.phase, v1.Phases())
 	case l.health != "" && !slices.Contains(healths, l.health):
 		return nil, oneOf("health", l.health, healths)
+	case len(l.reason) > nameBytes: // the reason of a DELETE, which is a sentence, may be longer
+		return nil, tooLong("reason", l.reason, nameBytes)
 	}
 	return func(p v1.Proxy) bool {
 		return selector.Matches(labels.Set(p.Metadata.Labels)) && fits(l.provider, p.Spec.Provider) &&
