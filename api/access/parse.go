@@ -112,9 +112,9 @@ func (e entry) page() (page, error) {
 			return page{}, fmt.Errorf("namespaces[%d]: %q is not a DNS label", i, namespace)
 		}
 	}
-	selector, err := labels.Parse(e.Labels)
+	selector, err := selectorOf(e.Labels)
 	if err != nil {
-		return page{}, fmt.Errorf("labels: %q is not a label selector: %w", e.Labels, err)
+		return page{}, err
 	}
 	perSecond := usualPerSecond * 1.0
 	if e.PerSecond != nil {
@@ -127,6 +127,17 @@ func (e entry) page() (page, error) {
 		Name: e.Name, scope: scope, namespaces: e.Namespaces, selector: selector,
 		allowance: rate.NewLimiter(rate.Limit(perSecond), max(1, int(atOnce*perSecond))),
 	}}, nil
+}
+
+func selectorOf(text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err == nil && strings.Contains(text, "\x00") { // behind which Parse reads nothing
+		err = errors.New("it holds a zero byte")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("labels: %q is not a label selector: %w", text, err)
+	}
+	return selector, nil
 }
 
 // most is the highest of the scopes, which holds the others.

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/server/strictjson"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
@@ -102,15 +103,23 @@ func checkQuery(u *url.URL, allowed []string) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch values := query[name]; {
 		case !slices.Contains(allowed, name):
-			return &problem{unknownField, name, values[0], "is not a query parameter of this route"}
+			return &problem{unknownField, name, unlessToken(name, values[0]), "is not a query parameter of this route"}
 		case len(values) > 1:
-			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}
+			return &problem{duplicateField, name, unlessToken(name, strings.Join(values, ", ")), "is there more than once"}
 		}
 		if err := checkValue(name, query[name][0]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unlessToken keeps a token out of an answer, also where it has no business to be.
+func unlessToken(name, value string) string {
+	if strings.EqualFold(name, tokenParameter) {
+		return strictjson.Hidden
+	}
+	return value
 }
 
 // checkValue holds what is the same for a parameter wherever it is taken. A wait is read

@@ -28,7 +28,7 @@ func broken() map[string]func(*testing.T, *openapi3.Schema, string) []violation 
 		"enum":                 one("enum", func(*openapi3.Schema) any { return "nonsense" }),
 		"minimum":              one("minimum", func(s *openapi3.Schema) any { return *s.Min - 1 }),
 		"maximum":              one("maximum", func(s *openapi3.Schema) any { return *s.Max + 1 }),
-		"minLength":            one("minLength", func(s *openapi3.Schema) any { return strings.Repeat("a", int(s.MinLength)-1) }),
+		"minLength":            one("minLength", tooShort),
 		"maxLength":            breakMaxLength,
 		"pattern":              breakPattern,
 		"format":               breakFormat,
@@ -69,6 +69,8 @@ func one(
 	}
 }
 
+func tooShort(s *openapi3.Schema) any { return strings.Repeat("a", int(s.MinLength)-1) }
+
 // breakMaxLength is a character too many, of those that the pattern takes where that can be
 // told, and of whole words: a server may refuse one for another reason than its length.
 func breakMaxLength(_ *testing.T, s *openapi3.Schema, field string) (all []violation) {
@@ -89,7 +91,9 @@ func breakType(t *testing.T, s *openapi3.Schema, field string) (all []violation)
 	for _, other := range []struct {
 		kind  string
 		value any
-	}{{"string", "text"}, {"integer", 7.0}, {"number", 1.5}, {"boolean", true}, {"object", map[string]any{}}, {"null", nil}} {
+	}{
+		{"string", "text"}, {"integer", 7.0}, {"number", 1.5}, {"boolean", true}, {"object", map[string]any{}}, {"null", nil},
+	} {
 		// kin-openapi puts the default where a null is, which the server does not.
 		if !s.Type.Is(other.kind) && (other.value != nil || s.Default == nil) {
 			all = append(all, violation{"type", field, other.value})

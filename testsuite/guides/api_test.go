@@ -53,7 +53,8 @@ func TestTheGuideToTheAPITellsOfEveryParameterFormatScopeAndAnswer(t *testing.T)
 			}
 		}
 	}
-	kinds := problemName.FindAllString(contract.Components.Schemas["Problem"].Value.Properties["type"].Value.Description, -1)
+	typ := contract.Components.Schemas["Problem"].Value.Properties["type"].Value
+	kinds := problemName.FindAllString(typ.Description, -1)
 	require.Greater(t, len(kinds), 15)
 	for _, kind := range kinds {
 		require.Contains(t, guide, kind)
