@@ -21,6 +21,7 @@ func FuzzAFileOfTokensIsReadOrRefused(f *testing.F) {
 	} {
 		f.Add(one(more))
 	}
+	f.Add(sum(secret) + ": a\n")
 	f.Add("tokens: []\n---\n")
 	f.Add("tokens: {}\n")
 	f.Add("")

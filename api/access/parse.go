@@ -56,8 +56,20 @@ func (b book) find(token string) *Grant {
 	return b[at].grant
 }
 
-// parse reads a file. Errors name the key and the value, but never a hash.
+// mayBeHash is what a hash looks like, and a token as well.
+var mayBeHash = regexp.MustCompile(`[0-9a-fA-F]{16,}`)
+
+// parse reads a file. Errors name the key and the value, but never a hash, also where one
+// stands in the place of a key.
 func parse(text []byte) (book, error) {
+	all, err := read(text)
+	if err != nil {
+		return nil, errors.New(mayBeHash.ReplaceAllString(err.Error(), "(hidden)"))
+	}
+	return all, nil
+}
+
+func read(text []byte) (book, error) {
 	var file struct {
 		Tokens []entry `yaml:"tokens"`
 	}
