@@ -14,7 +14,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-gcp-fake clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
-	contract chaos chaos-fleet chaos-gcp lint verify build generate \
+	contract chaos chaos-fleet chaos-gcp fuzz lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes
 
@@ -107,6 +107,13 @@ needs-kubernetes:
 	command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
+
+# One after the other: go test fuzzes one target at a time. What one finds stays in its testdata/fuzz.
+FUZZTIME := 30s
+fuzz: ## what reads bodies, filters and the file of tokens, on inputs that nobody thought of; FUZZTIME=30s each
+	@for at in ./api/server/strictjson:FuzzDecodeAgreesWithEncodingJSON ./api/server:FuzzABodyIsTakenOrRefused \
+	./api/server:FuzzAFilterIsReadOrRefused ./api/access:FuzzAFileOfTokensIsReadOrRefused; do \
+	go test -run '^$$' -fuzz "^$${at##*:}$$" -fuzztime $(FUZZTIME) $${at%%:*} || exit 1; done
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)

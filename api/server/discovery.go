@@ -76,11 +76,6 @@ func (h handlers) PickProxy(
 	ctx context.Context, r openapi.PickProxyRequestObject,
 ) (openapi.PickProxyResponseObject, error) {
 	p := r.Params
-	if len(p.Sticky) > stickyBytes {
-		return nil, &v1.FieldError{
-			Field: "sticky", Value: p.Sticky, Problem: "is more than " + strconv.Itoa(stickyBytes) + " bytes",
-		}
-	}
 	w := wishes{string(p.Format), p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
 	q, err := queryOf(ctx, w, 0, false, discovery.JSON, discovery.Text)
 	if err != nil {
@@ -97,9 +92,6 @@ func (h handlers) PickProxy(
 	}
 	return pickResponse{answer, q.format, age}, nil
 }
-
-// stickyBytes bounds a key.
-const stickyBytes = 1024
 
 // pickResponse is a 200.
 type pickResponse struct {

@@ -378,7 +378,14 @@ func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
 // headers say otherwise; headers alternate names and values.
 func (s *stage) ask(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1/", strings.NewReader(body))
+	return s.askWithin(t.Context(), method, target, body, headers...)
+}
+
+// askWithin is ask for a client that goes when ctx ends.
+func (s *stage) askWithin(
+	ctx context.Context, method, target, body string, headers ...string,
+) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/", strings.NewReader(body))
 	u, err := url.ParseRequestURI(target) // as net/http has it: dots and double slashes stay
 	if err != nil {                       // also of a goroutine, which must not end the test
 		panic(err)

@@ -111,16 +111,28 @@ func (l listed) behind() (string, error) {
 // The choices of ?health=.
 var healths = []string{"true", "false", "unknown"}
 
-// filter checks what was asked for.
+// check says what cannot be asked for.
+func (l listed) check() error {
+	switch {
+	case l.phase != "" && !slices.Contains(v1.Phases(), v1.Phase(l.phase)):
+		return oneOf("phase", l.phase, v1.Phases())
+	case l.health != "" && !slices.Contains(healths, l.health):
+		return oneOf("health", l.health, healths)
+	case len(l.reason) > nameBytes: // the reason of a DELETE, which is a sentence, may be longer
+		return tooLong("reason", l.reason, nameBytes)
+	default:
+		return nil
+	}
+}
+
+// filter is what is left in the list.
 func (l listed) filter() (keeps func(v1.Proxy) bool, err error) {
 	selector, err := selectorOf(l.labels)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
 		return nil, err
-	case l.phase != "" && !slices.Contains(v1.Phases(), v1.Phase(l.phase)):
-		return nil, oneOf("phase", l.phase, v1.Phases())
-	case l.health != "" && !slices.Contains(healths, l.health):
-		return nil, oneOf("health", l.health, healths)
 	}
 	return func(p v1.Proxy) bool {
 		return selector.Matches(labels.Set(p.Metadata.Labels)) && fits(l.provider, p.Spec.Provider) &&

@@ -290,6 +290,9 @@ type MetadataInput = v1.Metadata
 // Example: default
 type Name = string
 
+// NameOfThePath A name as the path has it; empty is left out.
+type NameOfThePath = string
+
 // Phase - `Pending`: nothing at the backend yet
 // - `Provisioning`: created, not yet running with an address
 // - `Running`: running with an address
