@@ -1,6 +1,6 @@
 // Package server is the HTTP front door: the routes of api/openapi.yaml, answers
 // that name the field and the value, and the snapshot that discovery is served
-// from. It imports api/v1, api/discovery, echo and the errors of starter/fleet, and
+// from. It imports api/v1, api/discovery, api/feedback, echo and the errors of starter/fleet, and
 // knows nothing of Temporal or providers. Start reading at New, then handlers.go.
 package server
 
@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
 
@@ -27,6 +29,7 @@ type Server struct {
 	limits   Limits
 	keys     Keys
 	tls      *tls.Config
+	feedback *feedback.Box
 }
 
 // New builds a server. It asks nobody anything before Run.
@@ -37,6 +40,9 @@ func New(fleet Fleet, opts Options) *Server {
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
 		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
 	}
+	s.feedback = feedback.New(fleet, feedback.Options{
+		Policy: opts.Feedback, Metrics: opts.FeedbackMetrics, Logger: opts.Logger, Clock: opts.Clock,
+	})
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
 	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
@@ -52,7 +58,7 @@ func New(fleet Fleet, opts Options) *Server {
 	s.echo.GET("/docs", showDocs, allow(access.ScopeDiscovery))
 	// Every other route is in the generated table.
 	operations := openapi.NewStrictHandler(handlers{
-		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},
+		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}, s.feedback,
 	}, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: operationChecks()})
@@ -75,14 +81,17 @@ func (s *Server) Handler() http.Handler {
 // returns nil after an orderly end.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	refreshing, stopRefreshing := context.WithCancel(context.WithoutCancel(ctx))
-	refreshed := make(chan struct{})
-	go func() {
-		defer close(refreshed)
+	var refreshed sync.WaitGroup
+	refreshed.Go(func() {
+		// Before the first list, and so before the process is ready: who asks for a site must
+		// not be handed what bans it. Where nobody can tell, the list is there all the same.
+		s.feedback.Load(refreshing)
 		s.snapshot.run(refreshing)
-	}()
+	})
+	refreshed.Go(func() { s.feedback.Run(refreshing, s.snapshot.news.awaited) })
 	defer func() {
 		stopRefreshing()
-		<-refreshed
+		refreshed.Wait()
 	}()
 	server := s.httpServer()
 	served := make(chan error, 1)

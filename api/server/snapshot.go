@@ -42,6 +42,8 @@ type list struct {
 	endpoints []v1.Endpoint
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
+	// instances are all of them, as reports name them, made when there is one.
+	instances func() map[string]instance
 }
 
 func (s *snapshot) loaded() bool { return s.last.Load() != nil }
@@ -92,7 +94,8 @@ func (s *snapshot) refresh(ctx context.Context) {
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
 		at: at, endpoints: discovery.Endpoints(proxies),
-		usable: map[discovery.Format]func() (discovery.Document, error){},
+		usable:    map[discovery.Format]func() (discovery.Document, error){},
+		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
 	}
 	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
 	for _, format := range discovery.Formats() {
