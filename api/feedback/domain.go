@@ -3,6 +3,7 @@ package feedback
 import (
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -10,8 +11,10 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
-// maxDomain is the longest host name that DNS has, in bytes.
-const maxDomain = 253
+// hostNames are read as browsers read them, within the lengths of DNS.
+var hostNames = idna.New(
+	idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.VerifyDNSLength(true),
+)
 
 // Domain returns a host name as it is remembered: lower case, ASCII, without the dot at
 // its end. An address is one, too. Errors: *v1.FieldError about field.
@@ -19,8 +22,8 @@ func Domain(field, text string) (string, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr.Unmap().String(), nil
 	}
-	name, err := idna.Lookup.ToASCII(strings.TrimSuffix(text, "."))
-	if err != nil || name == "" || len(name) > maxDomain || hasEmptyLabel(name) {
+	name, err := hostNames.ToASCII(strings.TrimSuffix(text, "."))
+	if err != nil || !utf8.ValidString(text) {
 		return "", &v1.FieldError{Field: field, Value: text, Problem: "is not a host name such as www.example.com"}
 	}
 	// A ban covers what is below its name: one of "com" would cover nearly everything.
@@ -30,10 +33,6 @@ func Domain(field, text string) (string, error) {
 		}
 	}
 	return name, nil
-}
-
-func hasEmptyLabel(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..")
 }
 
 // covering are the names whose ban covers a domain: its own, and those above it.
