@@ -29,7 +29,7 @@ type Clock interface {
 
 const (
 	// Beat is how often a box looks whether there is anything to do.
-	Beat = 500 * time.Millisecond
+	Beat = 400 * time.Millisecond
 	// sendEvery is between two batches: each is an event in a history.
 	sendEvery = time.Second
 	// loadEvery is between two looks at the bans; loadSoon, while somebody waits for news.

@@ -114,8 +114,8 @@ func TestBatchesAreASecondApartAndBounded(t *testing.T) {
 	}
 	d.works(t, false)
 	d.tick(0)
-	d.tick(feedback.Beat)
-	d.tick(feedback.Beat - 1)
+	d.tick(time.Millisecond)
+	d.tick(time.Second - time.Millisecond - 1)
 	require.Equal(t, 1, d.sent())
 	d.tick(1)
 	require.Equal(t, 2, d.sent())

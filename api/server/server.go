@@ -82,12 +82,10 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	refreshing, stopRefreshing := context.WithCancel(context.WithoutCancel(ctx))
 	var refreshed sync.WaitGroup
-	refreshed.Go(func() {
-		// Before the first list, and so before the process is ready: who asks for a site must
-		// not be handed what bans it. Where nobody can tell, the list is there all the same.
-		s.feedback.Load(refreshing)
-		s.snapshot.run(refreshing)
-	})
+	asked := make(chan struct{})
+	s.snapshot.after = asked
+	refreshed.Go(func() { defer close(asked); s.feedback.Load(refreshing) })
+	refreshed.Go(func() { s.snapshot.run(refreshing) })
 	refreshed.Go(func() { s.feedback.Run(refreshing, s.snapshot.news.awaited) })
 	defer func() {
 		stopRefreshing()

@@ -33,6 +33,10 @@ type snapshot struct {
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
+	// after is closed when the bans were asked for. No list is there before, and so no
+	// process is ready: who asks for a site must not be handed what it bans. Where nobody
+	// can tell the bans, the list is there all the same.
+	after <-chan struct{}
 }
 
 // list is one state of the snapshot. It is never changed.
@@ -78,6 +82,9 @@ func (s *snapshot) refresh(ctx context.Context) {
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
 	if err == nil {
+		if s.after != nil {
+			<-s.after
+		}
 		s.last.Store(newList(at, proxies))
 		s.news.tell()
 		return
