@@ -18,20 +18,20 @@ const (
 	cooldown = 30 * time.Minute
 	// unseen is how long the listing of proxies may not show yet what was asked of one.
 	unseen = 2 * time.Minute
-	// suspectsAtOnce bounds one look.
-	suspectsAtOnce = 50
+	// chargesAtOnce bounds one look.
+	chargesAtOnce = 50
 )
 
-// Suspect is a proxy over a threshold.
-type Suspect struct {
+// charge is a proxy over a threshold, and what that would lead to.
+type charge struct {
 	activities.Accused
-	Do      string // what it would lead to
+	Do      string
 	Domains int
 }
 
-// suspects are the proxies over a threshold, the worst first. It is pure.
-func (s *State) suspects(now time.Time) []Suspect {
-	var found []Suspect
+// charges are the proxies over a threshold, the worst first. It is pure.
+func (s *State) charges(now time.Time) []charge {
+	var found []charge
 	from := now.Add(-s.Policy.Window).Unix()
 	for _, name := range workflow.DeterministicKeys(s.Cases) {
 		c := s.Cases[name]
@@ -41,15 +41,15 @@ func (s *State) suspects(now time.Time) []Suspect {
 		banned, slow := count(c.Bans, from), count(c.Slow, from)
 		switch {
 		case s.Policy.Replace > 0 && banned >= s.Policy.Replace:
-			found = append(found, Suspect{c.Accused, activities.FeedbackReplace, banned})
+			found = append(found, charge{c.Accused, activities.FeedbackReplace, banned})
 		case s.Policy.Hold > 0 && slow >= s.Policy.Hold:
-			found = append(found, Suspect{c.Accused, activities.FeedbackHold, slow})
+			found = append(found, charge{c.Accused, activities.FeedbackHold, slow})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Suspect) int {
+	slices.SortStableFunc(found, func(a, b charge) int {
 		return cmp.Or(strings.Compare(b.Do, a.Do), cmp.Compare(b.Domains, a.Domains)) // replace before hold
 	})
-	return found[:min(len(found), suspectsAtOnce)]
+	return found[:min(len(found), chargesAtOnce)]
 }
 
 func count(seen map[string]int64, from int64) (n int) {
@@ -85,7 +85,7 @@ func (s *State) leaving(now time.Time) (names []string) {
 	return names
 }
 
-// facts are what a suspect is judged by.
+// facts are what a charge is judged by.
 type facts struct {
 	Policy   Policy
 	Spent    int // of the provider's budget
@@ -94,8 +94,8 @@ type facts struct {
 	There bool
 }
 
-// decide says what becomes of a suspect. It is pure.
-func decide(s Suspect, f facts) activities.FeedbackVerdict {
+// decide says what becomes of a charge. It is pure.
+func decide(s charge, f facts) activities.FeedbackVerdict {
 	v := activities.FeedbackVerdict{Accused: s.Accused, Do: s.Do, Domains: s.Domains}
 	switch {
 	case !f.There:
@@ -116,11 +116,11 @@ func decide(s Suspect, f facts) activities.FeedbackVerdict {
 // floorOf is how many of a provider's proxies have to stay usable: never none.
 func floorOf(total, percent int) int { return max(1, (total*percent+99)/100) }
 
-// judge decides about every suspect in its turn: what one is granted is gone for the
+// judge decides about every charge in its turn: what one is granted is gone for the
 // next. It is pure apart from s, which remembers it.
-func (s *State) judge(now time.Time, suspects []Suspect, is activities.FeedbackStandings) []activities.FeedbackVerdict {
+func (s *State) judge(now time.Time, charges []charge, is activities.FeedbackStandings) []activities.FeedbackVerdict {
 	var news []activities.FeedbackVerdict
-	for _, one := range suspects {
+	for _, one := range charges {
 		standing := is.Providers[one.Provider]
 		v := decide(one, facts{s.Policy, s.spent(one.Provider, now), standing, slices.Contains(is.There, one.Key())})
 		c := s.Cases[one.Key()]

@@ -60,7 +60,7 @@ func TestDecide(t *testing.T) {
 			case "a floor of everything lets nothing happen":
 				c.facts.Policy.Floor = 100
 			}
-			v := decide(Suspect{accused("a"), c.do, 3}, c.facts)
+			v := decide(charge{accused("a"), c.do, 3}, c.facts)
 			require.Equal(t, c.refused, v.Refused)
 			require.Equal(t, c.do, v.Do)
 			require.Equal(t, c.refused == "", v.Reason != "")
@@ -97,14 +97,14 @@ func heard(now time.Time, reports ...Report) *State {
 	return s
 }
 
-func names(all []Suspect) (names []string) {
+func names(all []charge) (names []string) {
 	for _, s := range all {
 		names = append(names, s.Do+" "+s.Name)
 	}
 	return names
 }
 
-func TestSuspects(t *testing.T) {
+func TestCharges(t *testing.T) {
 	t.Parallel()
 	same := append(many(2, "a", v1.ReportBanned, birth), many(2, "a", v1.ReportBanned, birth.Add(time.Second))...)
 	for name, c := range map[string]struct {
@@ -130,7 +130,7 @@ func TestSuspects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, names(c.state.suspects(c.at)))
+			require.Equal(t, c.want, names(c.state.charges(c.at)))
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestAWaveOfReportsTakesDownNoMoreThanBudgetAndFloorAllow(t *testing.T) {
 			}
 			done := 0
 			for range 5 { // more looks find the same listing, and the same wave
-				for _, v := range s.judge(birth, s.suspects(birth), is) {
+				for _, v := range s.judge(birth, s.charges(birth), is) {
 					if v.Refused == "" {
 						done++
 					}
@@ -189,13 +189,13 @@ func TestARefusalIsToldOnceAndWhatIsGoneIsForgotten(t *testing.T) {
 	is := activities.FeedbackStandings{
 		Providers: map[string]activities.Standing{"gcp": standing(1, 1)}, There: []string{"default/a"},
 	}
-	told := s.judge(birth, s.suspects(birth), is)
+	told := s.judge(birth, s.charges(birth), is)
 	require.Len(t, told, 1)
 	require.Equal(t, "floor", told[0].Refused)
-	require.Empty(t, s.judge(birth, s.suspects(birth), is))
+	require.Empty(t, s.judge(birth, s.charges(birth), is))
 	require.Empty(t, s.Acts)
 	is.There = nil
-	require.Empty(t, s.judge(birth, s.suspects(birth), is))
+	require.Empty(t, s.judge(birth, s.charges(birth), is))
 	require.Empty(t, s.Cases)
 	require.NotEmpty(t, s.Bans, "a ban is of an address, not of an instance")
 }

@@ -90,7 +90,7 @@ func (e *entity) rest(ctx workflow.Context) error {
 	}
 	return workflow.Await(ctx, func() bool {
 		e.take(ctx)
-		return outgrown(ctx) || len(e.state.suspects(workflow.Now(ctx))) > 0
+		return outgrown(ctx) || len(e.state.charges(workflow.Now(ctx))) > 0
 	})
 }
 
@@ -115,12 +115,12 @@ func outgrown(ctx workflow.Context) bool {
 func (e *entity) look(ctx workflow.Context) {
 	now := workflow.Now(ctx)
 	e.state.NextLook = now.Add(lookEvery)
-	suspects := e.state.suspects(now)
-	if len(suspects) == 0 {
+	charges := e.state.charges(now)
+	if len(charges) == 0 {
 		return
 	}
 	in := activities.FeedbackLook{Leaving: e.state.leaving(now)}
-	for _, s := range suspects {
+	for _, s := range charges {
 		in.Accused = append(in.Accused, s.Accused)
 	}
 	var standings activities.FeedbackStandings
@@ -130,7 +130,7 @@ func (e *entity) look(ctx workflow.Context) {
 		return
 	}
 	e.state.Looks++
-	verdicts := e.state.judge(workflow.Now(ctx), suspects, standings)
+	verdicts := e.state.judge(workflow.Now(ctx), charges, standings)
 	if len(verdicts) == 0 {
 		return
 	}
