@@ -56,8 +56,9 @@ func accused(provider, name string) activities.Accused {
 
 func member(name string, change func(*v1.Proxy)) v1.Proxy {
 	p := v1.Proxy{
-		Metadata: v1.Metadata{Namespace: "default", Name: name, UID: "uid-" + name}, Spec: v1.ProxySpec{Provider: "gcp", Port: 1},
-		Status: v1.ProxyStatus{Phase: v1.PhaseRunning, IP: "203.0.113.7", InstanceCreatedAt: made},
+		Metadata: v1.Metadata{Namespace: "default", Name: name, UID: "uid-" + name},
+		Spec:     v1.ProxySpec{Provider: "gcp", Port: 1},
+		Status:   v1.ProxyStatus{Phase: v1.PhaseRunning, IP: "203.0.113.7", InstanceCreatedAt: made},
 	}
 	if change != nil {
 		change(&p)
@@ -103,10 +104,12 @@ func TestVerdictsAreDoneCountedAndToldInTheAuditLog(t *testing.T) {
 	verdict := func(name, do, refused string) activities.FeedbackVerdict {
 		return activities.FeedbackVerdict{Accused: accused("gcp", name), Do: do, Refused: refused, Reason: "why", For: "5m"}
 	}
-	value, err := env.ExecuteActivity(f.ActOnFeedback, activities.FeedbackOrder{Request: "r", Verdicts: []activities.FeedbackVerdict{
-		verdict("stuck", "replace", ""), verdict("a", "replace", ""), verdict("b", "hold", ""), verdict("gone", "replace", ""),
-		verdict("c", "hold", activities.RefusedFloor), verdict("d", "replace", activities.RefusedBudget),
-	}})
+	order := activities.FeedbackOrder{Request: "r", Verdicts: []activities.FeedbackVerdict{
+		verdict("stuck", "replace", ""), verdict("a", "replace", ""), verdict("b", "hold", ""),
+		verdict("gone", "replace", ""), verdict("c", "hold", activities.RefusedFloor),
+		verdict("d", "replace", activities.RefusedBudget),
+	}}
+	value, err := env.ExecuteActivity(f.ActOnFeedback, order)
 	require.NoError(t, err, "one that cannot be asked keeps nobody waiting")
 	var done activities.FeedbackDone
 	require.NoError(t, value.Get(&done))
@@ -118,7 +121,7 @@ func TestVerdictsAreDoneCountedAndToldInTheAuditLog(t *testing.T) {
 # TYPE egressfleet_feedback_actions_total counter
 egressfleet_feedback_actions_total{provider="gcp",verdict="hold"} 1
 egressfleet_feedback_actions_total{provider="gcp",verdict="replace"} 1
-# HELP egressfleet_feedback_refusals_total Holds and replacements that were not asked for, once for each proxy and why: budget or floor.
+# HELP egressfleet_feedback_refusals_total Holds and replacements that budget or floor forbade.
 # TYPE egressfleet_feedback_refusals_total counter
 egressfleet_feedback_refusals_total{provider="gcp",verdict="hold",why="floor"} 1
 egressfleet_feedback_refusals_total{provider="gcp",verdict="replace",why="budget"} 1

@@ -13,7 +13,7 @@ func NewFeedbackMetrics(r prometheus.Registerer) *FeedbackMetrics {
 		}, []string{"provider", "verdict"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "egressfleet_feedback_refusals_total",
-			Help: "Holds and replacements that were not asked for, once for each proxy and why: budget or floor.",
+			Help: "Holds and replacements that budget or floor forbade.",
 		}, []string{"provider", "verdict", "why"}),
 	}
 	r.MustRegister(m.actions, m.refusals)

@@ -221,7 +221,8 @@ func (b *Box) send(ctx context.Context) bool {
 
 // empty sends what is left at the end.
 func (b *Box) empty(ctx context.Context) {
-	for b.waiting() > 0 && b.send(ctx) {
+	for sent := true; sent && b.waiting() > 0; {
+		sent = b.send(ctx)
 	}
 }
 

@@ -33,9 +33,9 @@ const (
 
 // Report is what a client says of a proxy.
 type Report struct {
-	Proxy    string     `json:"proxy"`              // its URL, host:port, or namespace/name
-	Domain   string     `json:"domain"`             // the site's host name
-	Kind     ReportKind `json:"kind"`               //
+	Proxy    string     `json:"proxy"`  // its URL, host:port, or namespace/name
+	Domain   string     `json:"domain"` // the site's host name
+	Kind     ReportKind `json:"kind"`
 	EgressIP string     `json:"egressIP,omitempty"` // that the site saw; empty: the proxy's of now
 	Sticky   string     `json:"sticky,omitempty"`   // key of the pick that follows
 }

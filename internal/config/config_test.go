@@ -189,7 +189,8 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"feedback beyond its bounds": {
 			text: "installation: dev\nroles: [api]\nfeedback: {banFor: 10s, holdAt: 33, budget: -1, floor: 101, window: 25h}\n",
 			want: []string{
-				`feedback.banFor: "10s" is not a duration within 1m0s to 168h0m0s`, `feedback.holdAt: "33" is not a whole number within 0 to 32`,
+				`feedback.banFor: "10s" is not a duration within 1m0s to 168h0m0s`,
+				`feedback.holdAt: "33" is not a whole number within 0 to 32`,
 				`feedback.budget: "-1"`, `feedback.floor: "101" is not a whole number within 0 to 100`, `feedback.window: "25h"`,
 			},
 		},

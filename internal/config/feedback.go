@@ -45,8 +45,8 @@ func feedbackSettings() []setting {
 			func(c *Config, v string) error { return setUpTo(&c.Feedback.Floor, v, 100) },
 		},
 		{
-			"feedback.holdAt", "feedback-hold-at", "5", "domains on which a proxy was reported to time out or be slow that have " +
-				"it held; 0 is never, and 32 the most",
+			"feedback.holdAt", "feedback-hold-at", "5", "domains on which a proxy was reported to time out or be slow that " +
+				"have it held; 0 is never, and 32 the most",
 			func(c *Config, v string) error { return setUpTo(&c.Feedback.HoldAt, v, mostThreshold) },
 		},
 		{

@@ -10,7 +10,6 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/workflows/feedback"
-	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
 // What the workflow of feedback is told and answers, for those who must not know it.
@@ -75,23 +74,21 @@ func (c *Client) OfProvider(ctx context.Context, provider string) ([]v1.Proxy, e
 	return all, err
 }
 
-// HoldInstance is Hold for the instance that somebody looked at: another one by now, or
-// one that is held already, is a *ConflictError.
-func (c *Client) HoldInstance(
-	ctx context.Context, namespace, name, requestID string, of proxy.Subject, h v1.Hold,
-) (v1.Proxy, error) {
-	is, err := c.Get(ctx, namespace, name)
+// HoldInstance is Hold for the instance that a proxy showed when somebody looked at it:
+// another one by now, or one that is held already, is a *ConflictError.
+func (c *Client) HoldInstance(ctx context.Context, of v1.Proxy, h v1.Hold, requestID string) (v1.Proxy, error) {
+	is, err := c.Get(ctx, of.Metadata.Namespace, of.Metadata.Name)
 	switch {
 	case err != nil:
 		return v1.Proxy{}, err
 	case is.Status.Held: // whoever held it knows why, and for how long
 		return is, &ConflictError{Field: "status.held", Value: "true", Problem: "is the wish of somebody else"}
-	case is.Metadata.UID != of.UID || !is.Status.InstanceCreatedAt.Equal(of.CreatedAt):
+	case is.Metadata.UID != of.Metadata.UID || !is.Status.InstanceCreatedAt.Equal(of.Status.InstanceCreatedAt):
 		return is, &ConflictError{
 			Field: "status.instanceCreatedAt", Value: is.Status.InstanceCreatedAt.UTC().Format(time.RFC3339Nano),
 			Problem: "is of another instance than the one to be held",
 		}
 	default:
-		return c.Hold(ctx, namespace, name, h, Request{ID: requestID})
+		return c.Hold(ctx, of.Metadata.Namespace, of.Metadata.Name, h, Request{ID: requestID})
 	}
 }

@@ -88,7 +88,11 @@ func (j Judged) Proxies(ctx context.Context, provider string) ([]v1.Proxy, error
 
 // Hold leaves alone what has another instance by now, is held by somebody, or is gone.
 func (j Judged) Hold(ctx context.Context, a activities.Accused, h v1.Hold, request string) (bool, error) {
-	_, err := j.HoldInstance(ctx, a.Namespace, a.Name, request, proxy.Subject{UID: a.UID, CreatedAt: a.MadeAt}, h)
+	of := v1.Proxy{
+		Metadata: v1.Metadata{Namespace: a.Namespace, Name: a.Name, UID: a.UID},
+		Status:   v1.ProxyStatus{InstanceCreatedAt: a.MadeAt},
+	}
+	_, err := j.HoldInstance(ctx, of, h, request)
 	return answered(err)
 }
 

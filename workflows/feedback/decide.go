@@ -124,16 +124,16 @@ func (s *State) judge(now time.Time, charges []charge, is activities.FeedbackSta
 		standing := is.Providers[one.Provider]
 		v := decide(one, facts{s.Policy, s.spent(one.Provider, now), standing, slices.Contains(is.There, one.Key())})
 		c := s.Cases[one.Key()]
-		switch {
-		case v.Refused == "":
+		switch v.Refused {
+		case "":
 			standing.Usable--
 			is.Providers[one.Provider] = standing
 			s.Acts = append(s.Acts, Act{one.Provider, one.Key(), now})
 			delete(s.Cases, one.Key())
-		case v.Refused == activities.RefusedGone:
+		case activities.RefusedGone:
 			delete(s.Cases, one.Key())
 			continue
-		case v.Refused == c.Refused:
+		case c.Refused:
 			continue // told before
 		default:
 			c.Refused = v.Refused

@@ -3,6 +3,7 @@ package feedback
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,33 +107,49 @@ func names(all []charge) (names []string) {
 
 func TestCharges(t *testing.T) {
 	t.Parallel()
-	same := append(many(2, "a", v1.ReportBanned, birth), many(2, "a", v1.ReportBanned, birth.Add(time.Second))...)
+	const replace, hold = "replace a", "hold a"
+	bans := func(n int, name string) []Report { return many(n, name, v1.ReportBanned, birth) }
+	slow := func(n int, name string) []Report { return many(n, name, v1.ReportSlow, birth) }
+	one := func(kind v1.ReportKind) []Report { return []Report{report("a", "x.example", kind, birth)} }
+	both := slices.Concat[[]Report]
+	again := many(2, "a", v1.ReportBanned, birth.Add(time.Second))
+	ahead := many(3, "a", v1.ReportBanned, birth.Add(time.Hour))
+	end := policy.Window
 	for name, c := range map[string]struct {
-		state *State
-		at    time.Time
+		heard []Report
+		after time.Duration
 		want  []string
 	}{
-		"fewer domains than it takes":     {heard(birth, many(2, "a", v1.ReportBanned, birth)...), birth, nil},
-		"the same domain counts once":     {heard(birth, same...), birth, nil},
-		"captchas count as bans":          {heard(birth, append(many(2, "a", "banned", birth), report("a", "x.example", "captcha", birth))...), birth, []string{"replace a"}},
-		"enough domains that ban":         {heard(birth, many(3, "a", v1.ReportBanned, birth)...), birth, []string{"replace a"}},
-		"fewer that are slow":             {heard(birth, many(3, "a", v1.ReportSlow, birth)...), birth, nil},
-		"timeouts and slowness add up":    {heard(birth, append(many(3, "a", "slow", birth), report("a", "x.example", "timeout", birth))...), birth, []string{"hold a"}},
-		"bans and slowness do not":        {heard(birth, append(many(2, "a", "banned", birth), many(3, "a", "slow", birth)...)...), birth, nil},
-		"what is too old counts no more":  {heard(birth, many(3, "a", v1.ReportBanned, birth)...), birth.Add(policy.Window + time.Second), nil},
-		"what is just inside counts":      {heard(birth, many(3, "a", v1.ReportBanned, birth)...), birth.Add(policy.Window), []string{"replace a"}},
-		"a replacement before a hold":     {heard(birth, append(many(9, "a", "slow", birth), many(3, "b", "banned", birth)...)...), birth, []string{"replace b", "hold a"}},
-		"the worst first":                 {heard(birth, append(many(3, "a", "banned", birth), many(5, "b", "banned", birth)...)...), birth, []string{"replace b", "replace a"}},
-		"a report from a clock ahead":     {heard(birth, many(3, "a", v1.ReportBanned, birth.Add(time.Hour))...), birth.Add(policy.Window + time.Second), nil},
-		"what was acted upon cools down":  {acted(birth, birth.Add(cooldown-time.Second)), birth.Add(cooldown - time.Second), nil},
-		"and may be acted upon after it":  {acted(birth, birth.Add(cooldown)), birth.Add(cooldown), []string{"replace a"}},
-		"a threshold of nothing is never": {never(), birth, nil},
+		"fewer domains than it takes":    {bans(2, "a"), 0, nil},
+		"the same domain counts once":    {both(bans(2, "a"), again), 0, nil},
+		"captchas count as bans":         {both(bans(2, "a"), one(v1.ReportCaptcha)), 0, []string{replace}},
+		"enough domains that ban":        {bans(3, "a"), 0, []string{replace}},
+		"fewer that are slow":            {slow(3, "a"), 0, nil},
+		"timeouts and slowness add up":   {both(slow(3, "a"), one(v1.ReportTimeout)), 0, []string{hold}},
+		"bans and slowness do not":       {both(bans(2, "a"), slow(3, "a")), 0, nil},
+		"what is too old counts no more": {bans(3, "a"), end + time.Second, nil},
+		"what is just inside counts":     {bans(3, "a"), end, []string{replace}},
+		"a replacement before a hold":    {both(slow(9, "a"), bans(3, "b")), 0, []string{"replace b", hold}},
+		"the worst first":                {both(bans(3, "a"), bans(5, "b")), 0, []string{"replace b", replace}},
+		"a report from a clock ahead":    {ahead, end + time.Second, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, names(c.state.charges(c.at)))
+			require.Equal(t, c.want, names(heard(birth, c.heard...).charges(birth.Add(c.after))))
 		})
 	}
+}
+
+func TestWhatWasActedUponCoolsDown(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]int{cooldown - time.Second: 0, cooldown: 1} {
+		require.Len(t, acted(birth, birth.Add(after)).charges(birth.Add(after)), want, after)
+	}
+}
+
+func TestAThresholdOfNothingIsNever(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, never().charges(birth))
 }
 
 // acted is a proxy that something was done about, and that is reported again later.
@@ -213,13 +230,15 @@ func TestAReportOfTheInstanceBeforeChangesNothingForTheNewOne(t *testing.T) {
 
 func TestBansEndAndCarryARevision(t *testing.T) {
 	t.Parallel()
-	s := heard(birth, report("a", "example.com", v1.ReportBanned, birth), report("a", "slow.example", v1.ReportSlow, birth))
+	ban := report("a", "example.com", v1.ReportBanned, birth)
+	s := heard(birth, ban, report("a", "slow.example", v1.ReportSlow, birth))
 	until := birth.Add(time.Hour).Unix()
 	require.Equal(t, map[string]map[string]int64{"example.com": {"203.0.113.7": until}}, s.Bans)
 	was := s.Revision
-	s.absorb(birth, Batch{policy, []Report{report("a", "example.com", v1.ReportBanned, birth)}})
+	s.absorb(birth, Batch{policy, []Report{ban}})
 	require.Equal(t, was, s.Revision, "nothing is new")
-	s.absorb(birth.Add(time.Minute), Batch{policy, []Report{report("a", "example.com", v1.ReportBanned, birth.Add(time.Minute))}})
+	ban.At = birth.Add(time.Minute)
+	s.absorb(ban.At, Batch{policy, []Report{ban}})
 	require.Equal(t, until+60, s.Bans["example.com"]["203.0.113.7"])
 	require.Greater(t, s.Revision, was)
 	was = s.Revision
@@ -237,7 +256,8 @@ func TestTheStateStaysBelowWhatAPayloadMayBe(t *testing.T) {
 		var b Batch
 		b.Policy = policy
 		for j := range MaxBatch {
-			r := report(fmt.Sprintf("%063d", i*MaxBatch+j), fmt.Sprintf("%d-%d.%s.example", i, j, strings.Repeat("x", 60)), "banned", now)
+			site := fmt.Sprintf("%d-%d.%s.example", i, j, strings.Repeat("x", 60))
+			r := report(fmt.Sprintf("%063d", i*MaxBatch+j), site, v1.ReportBanned, now)
 			r.Namespace, r.UID = strings.Repeat("n", 63), strings.Repeat("u", 36)
 			r.EgressIP = fmt.Sprintf("2001:db8:1111:2222:3333:4444:%x:%x", i, j)
 			b.Reports = append(b.Reports, r)

@@ -20,7 +20,8 @@ const (
 	casesBytes = 64 << 10
 	actsKept   = 200
 
-	banCost  = 32  // of an entry beside its IP
+	banCost  = 16  // of an entry beside its IP
+	siteCost = 8   // of a domain beside its name
 	caseCost = 200 // of a case beside its names
 	seenCost = 28  // of one domain in a case
 	seenKept = 32  // domains of one kind in a case: more than any threshold
@@ -205,7 +206,7 @@ func (s *State) shrink() {
 	for _, domain := range workflow.DeterministicKeys(s.Bans) {
 		for _, ip := range workflow.DeterministicKeys(s.Bans[domain]) {
 			// A domain with one IP pays for its name; with more, they share it.
-			share := len(domain) / len(s.Bans[domain])
+			share := (len(domain)+siteCost)/len(s.Bans[domain]) + 1
 			bans = append(bans, dated{domain, ip, s.Bans[domain][ip], len(ip) + share + banCost})
 		}
 	}
