@@ -237,7 +237,7 @@ func TestTooMuchIsBoundedAndCounted(t *testing.T) {
 	require.LessOrEqual(t, bans, 20_000.0)
 	require.GreaterOrEqual(t, bans, 18_000.0)
 	require.NoError(t, testutil.GatherAndCompare(d.registry, strings.NewReader(`
-# HELP egressfleet_feedback_bans_dropped Bans that were forgotten early because there are too many, since feedback began.
+# HELP egressfleet_feedback_bans_dropped Bans that were forgotten early because there are too many.
 # TYPE egressfleet_feedback_bans_dropped gauge
 egressfleet_feedback_bans_dropped 3
 # HELP egressfleet_feedback_lost_total Reports that were given up because too many waited while Temporal was away.

@@ -25,7 +25,8 @@ func TestDomain(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", ".", "..", "a b", "com", "COM.", "co.uk", "https://example.com", "example.com:443", "example.com/x",
-		"*.example.com", "a..example.com", ".example.com", "-a.example.com", "a_b.example.com\x00", strings.Repeat("x", 64) + ".example",
+		"*.example.com", "a..example.com", ".example.com", "-a.example.com", "a_b.example.com\x00",
+		strings.Repeat("x", 64) + ".example",
 		strings.Repeat("abcdefg.", 40) + "example", "\xff.example", "[::1]",
 	} {
 		_, err := feedback.Domain("for", text)

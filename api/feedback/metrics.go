@@ -28,7 +28,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		early: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "egressfleet_feedback_bans_dropped",
-			Help: "Bans that were forgotten early because there are too many, since feedback began.",
+			Help: "Bans that were forgotten early because there are too many.",
 		}),
 	}
 	for _, kind := range v1.ReportKinds() {
