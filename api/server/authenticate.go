@@ -139,9 +139,9 @@ func allow(scope access.Scope) echo.MiddlewareFunc {
 }
 
 // audit writes one line for each request that would change something: who, what, and
-// what came of it.
+// what came of it. A report changes nothing by itself; what it leads to has its own line.
 func (s *Server) audit(ctx context.Context, c echo.Context) {
-	if method := c.Request().Method; method == http.MethodGet || method == http.MethodHead {
+	if method := c.Request().Method; method == http.MethodGet || method == http.MethodHead || c.Path() == reportPath {
 		return
 	}
 	who := "nobody"

@@ -10,7 +10,20 @@ import (
 )
 
 // Refresh loads the snapshot as a tick does.
-func (s *Server) Refresh(ctx context.Context) { s.snapshot.refresh(ctx) }
+func (s *Server) Refresh(ctx context.Context) {
+	s.feedback.Load(ctx)
+	s.snapshot.refresh(ctx)
+}
+
+// RefreshList leaves the bans unknown.
+func (s *Server) RefreshList(ctx context.Context) { s.snapshot.refresh(ctx) }
+
+// SendReports does what a box does on its way.
+func (s *Server) SendReports(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel() // at its end, a box sends what is left
+	s.feedback.Run(ctx, func() bool { return false })
+}
 
 // Waiting is how many wait for news.
 func (s *Server) Waiting() int { return int(s.snapshot.news.waiting.Load()) }

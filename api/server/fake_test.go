@@ -41,6 +41,8 @@ type fakeFleet struct {
 	checks  map[string]v1.ProviderCheck
 	rounds  int // how often they were asked for
 	orphans v1.Collection
+	batches []fleet.FeedbackBatch
+	bans    fleet.Bans
 }
 
 func newFleet(proxies ...v1.Proxy) *fakeFleet {
@@ -236,6 +238,23 @@ func (f *fakeFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, err
 		}
 	}
 	return found, nil
+}
+
+func (f *fakeFleet) SendFeedback(ctx context.Context, b fleet.FeedbackBatch) error {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, b)
+	return nil
+}
+
+func (f *fakeFleet) Bans(ctx context.Context, _ int64) (fleet.Bans, error) {
+	if err := f.enter(ctx); err != nil {
+		return fleet.Bans{}, err
+	}
+	defer f.mu.Unlock()
+	return f.bans, nil
 }
 
 func (f *fakeFleet) Ready(ctx context.Context) error {

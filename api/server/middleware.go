@@ -45,7 +45,7 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if fault, failed := c.Get(faultKey).(error); failed {
 			attrs = append(attrs, slog.String("error", fault.Error()))
 		}
-		s.log.LogAttrs(c.Request().Context(), levelOf(method, status), "request", attrs...)
+		s.log.LogAttrs(c.Request().Context(), levelOf(c, status), "request", attrs...)
 		s.audit(c.Request().Context(), c)
 		return err
 	}
@@ -63,13 +63,13 @@ func subject(c echo.Context) (attrs []slog.Attr) {
 }
 
 // levelOf keeps what clients and supervisors ask all the time out of the usual log.
-func levelOf(method string, status int) slog.Level {
+func levelOf(c echo.Context, status int) slog.Level {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		return slog.LevelWarn
 	case status >= http.StatusInternalServerError:
 		return slog.LevelError
-	case method == http.MethodGet && status < http.StatusBadRequest:
+	case (c.Request().Method == http.MethodGet || c.Path() == reportPath) && status < http.StatusBadRequest:
 		return slog.LevelDebug
 	default:
 		return slog.LevelInfo

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/egressfleet/egressfleet/api/feedback"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // Options are what a server may be given. The zero value is good.
@@ -27,6 +29,10 @@ type Options struct {
 	WorkflowURL func(namespace, name string) string
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
+	// Feedback is what reports of clients lead to; the zero one is the default.
+	Feedback fleet.FeedbackPolicy
+	// FeedbackMetrics may be nil; they are of this server alone.
+	FeedbackMetrics *feedback.Metrics
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal

@@ -51,10 +51,11 @@ var operations = map[string]operation{
 	"pickProxy":      {access.ScopeDiscovery, append([]string{"format", "sticky"}, filters...)},
 	// An address is all that a browser's event source can be given.
 	"watchDiscovery": {access.ScopeDiscovery, filters},
+	"reportProxy":    {access.ScopeDiscovery, []string{"namespace", "provider", "region", "zone", "labels", "healthy"}},
 }
 
 // filters are what the routes of discovery have in common.
-var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", tokenParameter}
+var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", "for", tokenParameter}
 
 // listFilters are what the lists of Proxies have in common.
 var listFilters = []string{"labels", "provider", "region", "phase", "health", "reason", limit, "continue"}

@@ -29,7 +29,7 @@ type query struct {
 
 // wishes are the parameters that the routes of discovery have in common.
 type wishes struct {
-	Format, Namespace, Provider, Region, Zone, Labels, Healthy string
+	Format, Namespace, Provider, Region, Zone, Labels, Healthy, For string
 }
 
 // queryOf checks what was asked for. What the token is not for is left out.

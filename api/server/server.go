@@ -1,6 +1,6 @@
 // Package server is the HTTP front door: the routes of api/openapi.yaml, answers
 // that name the field and the value, and the snapshot that discovery is served
-// from. It imports api/v1, api/discovery, echo and the errors of starter/fleet, and
+// from. It imports api/v1, api/discovery, api/feedback, echo and the errors of starter/fleet, and
 // knows nothing of Temporal or providers. Start reading at New, then handlers.go.
 package server
 
@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
 
@@ -27,6 +29,7 @@ type Server struct {
 	limits   Limits
 	keys     Keys
 	tls      *tls.Config
+	feedback *feedback.Box
 }
 
 // New builds a server. It asks nobody anything before Run.
@@ -37,8 +40,13 @@ func New(fleet Fleet, opts Options) *Server {
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
 		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
 	}
+	s.feedback = feedback.New(fleet, feedback.Options{
+		Policy: opts.Feedback, Metrics: opts.FeedbackMetrics, Logger: opts.Logger, Clock: opts.Clock,
+	})
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
-	operated := handlers{fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}}
+	operated := handlers{
+		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}, s.feedback,
+	}
 	people := &pages{
 		handlers: operated, clock: s.clock, workflow: opts.WorkflowURL,
 		collected: &collections{fleet: fleet, clock: s.clock},
@@ -80,14 +88,15 @@ func (s *Server) Handler() http.Handler {
 // returns nil after an orderly end.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	refreshing, stopRefreshing := context.WithCancel(context.WithoutCancel(ctx))
-	refreshed := make(chan struct{})
-	go func() {
-		defer close(refreshed)
-		s.snapshot.run(refreshing)
-	}()
+	var refreshed sync.WaitGroup
+	asked := make(chan struct{})
+	s.snapshot.after = asked
+	refreshed.Go(func() { defer close(asked); s.feedback.Load(refreshing) })
+	refreshed.Go(func() { s.snapshot.run(refreshing) })
+	refreshed.Go(func() { s.feedback.Run(refreshing, s.snapshot.news.awaited) })
 	defer func() {
 		stopRefreshing()
-		<-refreshed
+		refreshed.Wait()
 	}()
 	server := s.httpServer()
 	served := make(chan error, 1)

@@ -33,6 +33,10 @@ type snapshot struct {
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
+	// after is closed when the bans were asked for. No list is there before, and so no
+	// process is ready: who asks for a site must not be handed what it bans. Where nobody
+	// can tell the bans, the list is there all the same.
+	after <-chan struct{}
 }
 
 // list is one state of the snapshot. It is never changed.
@@ -43,6 +47,8 @@ type list struct {
 	proxies   []v1.Proxy // all of them, redacted, for pages
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
+	// instances are all of them, as reports name them, made when there is one.
+	instances func() map[string]instance
 }
 
 func (s *snapshot) loaded() bool { return s.last.Load() != nil }
@@ -77,6 +83,9 @@ func (s *snapshot) refresh(ctx context.Context) {
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
 	if err == nil {
+		if s.after != nil {
+			<-s.after
+		}
 		s.last.Store(newList(at, proxies))
 		s.news.tell()
 		return
@@ -93,7 +102,8 @@ func (s *snapshot) refresh(ctx context.Context) {
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
 		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies),
-		usable: map[discovery.Format]func() (discovery.Document, error){},
+		usable:    map[discovery.Format]func() (discovery.Document, error){},
+		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
 	}
 	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
 	for _, format := range discovery.Formats() {

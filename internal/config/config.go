@@ -36,6 +36,7 @@ type Config struct {
 	Metrics      Listen
 	Echo         Echo
 	Health       Health
+	Feedback     Feedback
 	// ProvidersFile lists the providers; set whenever RoleWorker is played.
 	ProvidersFile string
 	SecretsDir    string // one directory a secret, one file a key; may be empty

@@ -55,7 +55,7 @@ func (s setting) env() string {
 
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
-	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings())
+	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings(), feedbackSettings())
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
 }

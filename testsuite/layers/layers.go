@@ -55,13 +55,16 @@ func rooms() []room {
 		{path: "api/client", open: []string{"api/v1"}, never: []string{temporal, echo}},
 		{path: "api/v1", stdlibOnly: true, noInternal: true},
 		{
-			path:  "api/server/...",
-			open:  []string{"api", "api/v1", "api/access", "api/discovery/...", "api/page", "starter/fleet"},
+			path: "api/server/...",
+			open: []string{
+				"api", "api/v1", "api/access", "api/discovery/...", "api/feedback", "api/page", "starter/fleet",
+			},
 			never: []string{temporal},
 		},
 		{path: "api/page", open: []string{"api/v1"}, never: []string{temporal, echo}},
 		{path: "api/access", never: []string{temporal, echo}},
 		{path: "api/discovery/...", open: []string{"api/v1", "starter/fleet"}, never: []string{temporal}},
+		{path: "api/feedback", open: []string{"api/v1", "starter/fleet"}, never: []string{temporal, echo}},
 		{path: "starter/fleet/...", open: []string{"api/v1", "workflows/..."}, never: []string{echo}},
 		{path: "workflows/...", open: []string{"api/v1", "activities", "providers"}, never: impure()},
 		{path: "activities", open: []string{"api/v1", "providers", "activities/probe"}, never: []string{echo}},
