@@ -83,6 +83,10 @@ func (f *told) Apply(context.Context, v1.Proxy, fleet.Request) (v1.Proxy, bool, 
 
 func (f *told) Ready(context.Context) error { return nil }
 
+func (f *told) SendFeedback(context.Context, fleet.FeedbackBatch) error { return nil }
+
+func (f *told) Bans(context.Context, int64) (fleet.Bans, error) { return fleet.Bans{}, nil }
+
 func (f *told) LastCollection(context.Context) (v1.Collection, error) {
 	return v1.Collection{
 		BeganAt: f.now.Add(-4 * time.Minute), EndedAt: f.now.Add(-239 * time.Second), NextAt: f.now.Add(6 * time.Minute),
