@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,20 +20,31 @@ import (
 const readyLine = "egressfleet is ready"
 
 func (a *app) devCommand() *cobra.Command {
+	var on devBackend
+	var beside string
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run a whole fleet on this machine, with two sample proxies", Args: exactly(0),
 		Long: "dev starts a Temporal server and a worker, applies two sample proxies, waits until both carry\n" +
 			"traffic, and runs until Ctrl-C. The state and the instances stay for the next run. \"make run\" calls it.\n" +
 			"Variables: EGRESSFLEET_DEV_DIR, EGRESSFLEET_{API,METRICS,TEMPORAL,UI,ECHO}_PORT. The worker also gets\n" +
-			"EGRESSFLEET_CODEC_* (encryption) and EGRESSFLEET_SECRET_* (secrets).",
+			"EGRESSFLEET_CODEC_* (encryption) and EGRESSFLEET_SECRET_* (secrets).\n" +
+			"With --providers and --proxies it is on another backend. With --beside that backend is a program that\n" +
+			"ends with the run, and the state with it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := devSettingsFrom(os.Getenv)
+			if err == nil {
+				settings.devBackend, err = on.absolute(strings.Fields(beside))
+			}
 			if err != nil {
 				return usageError{err}
 			}
 			return a.dev(cmd.Context(), settings)
 		},
 	}
+	cmd.Flags().StringVar(&on.providers, "providers", "",
+		"providers file of the worker, in the place of the provider local")
+	cmd.Flags().StringVar(&on.proxies, "proxies", "", "file with the Proxies to apply, in the place of the samples")
+	cmd.Flags().StringVar(&beside, "beside", "", "program beside this one to run as the backend, with its arguments")
 	cmd.AddCommand(&cobra.Command{
 		Use: "clean", Short: "Remove the instances and the state of dev", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +74,10 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 		return err
 	}
 	defer home.close()
-	if err := errors.Join(s.checkFree(ctx), s.checkBinaries(), checkSamples(ctx)); err != nil {
+	if err := errors.Join(s.checkFree(ctx), s.checkBinaries(), s.checkSamples(ctx), s.check()); err != nil {
+		return err
+	}
+	if err := s.forget(home); err != nil {
 		return err
 	}
 	alive, died := context.WithCancelCause(ctx)
@@ -73,15 +88,16 @@ func (a *app) dev(ctx context.Context, s devSettings) error {
 		<-alive.Done()
 	}
 	r.down(ctx)
-	return r.verdict(ctx, alive, err)
+	left := r.leave(ctx)
+	return errors.Join(r.verdict(ctx, alive, err), left)
 }
 
-func checkSamples(ctx context.Context) error {
-	proxies, err := sampleProxies()
+func (s devSettings) checkSamples(ctx context.Context) error {
+	proxies, err := s.sampleProxies()
 	if err != nil {
 		return err
 	}
-	return checkSamplePorts(ctx, proxies)
+	return checkSamplePorts(ctx, s.samplesFile(), proxies)
 }
 
 // verdict says how the run ended: by a process that died, by a step that failed, or
@@ -93,7 +109,7 @@ func (r *devRun) verdict(ctx, alive context.Context, failed error) error {
 	}
 	switch {
 	case failed == nil:
-		r.say("stopped; the instances and the state in %s stay, \"make clean-dev\" removes them", r.settings.dir)
+		r.say("%s", r.settings.farewell())
 		return nil
 	case ctx.Err() != nil:
 		return errors.New("interrupted before all was up; what was started is stopped")
@@ -109,6 +125,7 @@ type devRun struct {
 	home     *devHome
 	keys     *codec.Ring // what encrypts, for the worker too; there may be none
 	died     context.CancelCauseFunc
+	beside   *child // what the run is on; there may be none
 	server   *child
 	worker   *child
 }
@@ -152,7 +169,7 @@ func (r *devRun) down(ctx context.Context) {
 	for _, c := range []struct {
 		*child
 		grace time.Duration
-	}{{r.worker, workerGrace}, {r.server, serverGrace}} {
+	}{{r.worker, workerGrace}, {r.server, serverGrace}, {r.beside, serverGrace}} {
 		if c.child != nil && !c.gone() {
 			r.say("stopping %s …", c.name)
 			c.stop(hurry, c.grace)
@@ -162,7 +179,7 @@ func (r *devRun) down(ctx context.Context) {
 
 // checkBinaries looks for the programs beside this one.
 func (s devSettings) checkBinaries() error {
-	for _, name := range []string{temporalBinary, workerBinary} {
+	for _, name := range append([]string{temporalBinary, workerBinary}, s.beside[:min(1, len(s.beside))]...) {
 		if _, err := os.Stat(filepath.Join(s.binaries, name)); err != nil {
 			return fmt.Errorf("%w; \"make run\" builds it", err)
 		}

@@ -23,6 +23,8 @@ const (
 	providersFile = "providers.yaml"
 	logDir        = "log"
 	instancesDir  = "instances"
+
+	besideLog = "backend.log" // below logDir
 )
 
 const (
@@ -129,10 +131,10 @@ func refuseForeign(dir string) error {
 // it; left says that something is. The lock file goes last: until then the directory
 // is recognised and locked.
 func (h *devHome) remove() (left bool, _ error) {
-	for _, name := range []string{
-		databaseFile, databaseFile + "-wal", databaseFile + "-shm",
-		workerFile, providersFile, logDir, instancesDir, lockFile,
-	} {
+	if err := h.removeDatabase(); err != nil {
+		return true, err
+	}
+	for _, name := range []string{workerFile, providersFile, logDir, instancesDir, lockFile} {
 		if err := os.RemoveAll(h.path(name)); err != nil {
 			return true, err
 		}
@@ -142,4 +144,14 @@ func (h *devHome) remove() (left bool, _ error) {
 		return true, nil // somebody else's files, or a run that has just begun
 	}
 	return false, err
+}
+
+// removeDatabase takes away what the server knows. It is not running.
+func (h *devHome) removeDatabase() error {
+	for _, name := range []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm"} {
+		if err := os.RemoveAll(h.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,10 +16,12 @@ type devPage struct {
 	Proxies                    []string // ip:port of each sample
 	Starter                    string   // how to call this program
 	CurlFlags                  string
+	Passing                    bool // the instances end with the run
 }
 
 // pageText ends in the line that scripts wait for.
 const pageText = `
+Page         http://{{.API}}/
 API          http://{{.API}}/v1/namespaces/default/proxies
 Discovery    http://{{.API}}/v1/discovery  (?format=txt: one proxy a line)
 Metrics      http://{{.Metrics}}/metrics
@@ -37,9 +39,10 @@ An HTTPS target goes by CONNECT:
   curl{{$.CurlFlags}} -x http://{{.}} https://example.com/
 {{end}}
 See them:    {{.Starter}} get
-Stop:        Ctrl-C; the instances and the state stay for the next run
+{{if .Passing}}Stop:        Ctrl-C; the instances and the state end with it
+{{else}}Stop:        Ctrl-C; the instances and the state stay for the next run
 Clean up:    make clean-dev
-
+{{end}}
 ` + readyLine + "\n"
 
 func (p devPage) text() (string, error) {
@@ -58,8 +61,9 @@ func (r *devRun) printPage(ctx context.Context) error {
 	p := devPage{
 		API: s.api.address(), Metrics: s.metrics.address(), Temporal: s.temporal.address(), UI: s.ui.address(),
 		Dir: s.dir, Starter: s.starterCall(), CurlFlags: curlFlags(os.Getenv),
+		Passing: s.passing(),
 	}
-	samples, err := sampleProxies()
+	samples, err := s.sampleProxies()
 	if err != nil {
 		return err
 	}

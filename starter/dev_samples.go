@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,13 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
-	"github.com/egressfleet/egressfleet/docs/samples"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
@@ -25,7 +24,7 @@ const samplesFile = "docs/samples/proxies.yaml"
 
 // checkSamplePorts returns an error about every port of a sample that something
 // listens on everywhere: no address would be left for the sample.
-func checkSamplePorts(ctx context.Context, proxies []v1.Proxy) error {
+func checkSamplePorts(ctx context.Context, file string, proxies []v1.Proxy) error {
 	var faults []error
 	for _, p := range proxies {
 		at := net.JoinHostPort(nobodys, strconv.Itoa(p.Spec.Port))
@@ -36,7 +35,7 @@ func checkSamplePorts(ctx context.Context, proxies []v1.Proxy) error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			faults = append(faults, fmt.Errorf(
 				"port %d for the proxy %s (spec.port in %s) is in use on every address: stop what uses it (%w)",
-				p.Spec.Port, p.Metadata.Name, samplesFile, err))
+				p.Spec.Port, p.Metadata.Name, file, err))
 		}
 	}
 	return errors.Join(faults...)
@@ -49,7 +48,7 @@ const nobodys = "127.255.255.254"
 // applySamples makes the sample proxies wanted; for those that a former run left,
 // it changes nothing.
 func (r *devRun) applySamples(ctx context.Context) error {
-	proxies, err := sampleProxies()
+	proxies, err := r.settings.sampleProxies()
 	if err != nil {
 		return err
 	}
@@ -96,14 +95,10 @@ func (r *devRun) applySample(ctx context.Context, f Fleet, p v1.Proxy) error {
 	return errors.Join(err, final)
 }
 
-func sampleProxies() ([]v1.Proxy, error) {
-	return DecodeProxies(samplesFile, bytes.NewReader(samples.Proxies), "default")
-}
-
 // waitSamples returns once the API shows every sample running, and a request went
 // through each.
 func (r *devRun) waitSamples(ctx context.Context) error {
-	proxies, err := sampleProxies()
+	proxies, err := r.settings.sampleProxies()
 	if err != nil {
 		return err
 	}
@@ -159,8 +154,8 @@ func inVain(p v1.Proxy) error {
 	return fmt.Errorf("%s; once that is mended, \"make run\" tries anew", progress(p))
 }
 
-// carries returns nil when the proxy runs and a request to the API came back
-// through it.
+// carries returns nil when the proxy runs, a request to the API came back through it,
+// and discovery lists it: what a crawler asks next has to be there.
 func (r *devRun) carries(ctx context.Context, p v1.Proxy) error {
 	if p.Status.Phase != v1.PhaseRunning {
 		return errors.New(progress(p))
@@ -169,7 +164,11 @@ func (r *devRun) carries(ctx context.Context, p v1.Proxy) error {
 	if _, err := r.api().through(via).get(ctx, "/healthz"); err != nil {
 		return fmt.Errorf("through %s/%s: %w", p.Metadata.Namespace, p.Metadata.Name, err)
 	}
-	return nil
+	listed, err := r.api().get(ctx, "/v1/discovery?format=txt")
+	if err == nil && !slices.Contains(strings.Fields(string(listed)), via.String()) {
+		err = fmt.Errorf("%s/%s: discovery does not list %s yet", p.Metadata.Namespace, p.Metadata.Name, via)
+	}
+	return err
 }
 
 // devAPI asks the API of this run.

@@ -34,6 +34,7 @@ type devSettings struct {
 	temporal devPort
 	ui       devPort
 	echo     devPort
+	devBackend
 }
 
 // devPort is a port on loopback, what it is for and the variable that moves it.

@@ -118,13 +118,13 @@ func TestAPortOfASampleInUseOnEveryAddressIsNamed(t *testing.T) {
 			Metadata: v1.Metadata{Name: name}, Spec: v1.ProxySpec{Port: l.Addr().(*net.TCPAddr).Port},
 		}
 	}
-	err = checkSamplePorts(t.Context(), []v1.Proxy{sample("sample-a", everywhere), sample("sample-b", one)})
+	err = checkSamplePorts(t.Context(), "f.yaml", []v1.Proxy{sample("sample-a", everywhere), sample("sample-b", one)})
 	if runtime.GOOS != "linux" { // there a wildcard listener leaves loopback addresses to others
 		require.NoError(t, err)
 		return
 	}
 	require.ErrorContains(t, err, "port "+strconv.Itoa(everywhere.Addr().(*net.TCPAddr).Port)+
-		" for the proxy sample-a (spec.port in docs/samples/proxies.yaml) is in use on every address: stop what uses it")
+		" for the proxy sample-a (spec.port in f.yaml) is in use on every address: stop what uses it")
 	require.NotContains(t, err.Error(), "sample-b")
 }
 
@@ -167,6 +167,7 @@ func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {
 	require.Equal(t, "api,worker", cfg.RoleNames())
 	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:7233", "127.0.0.1:3"},
 		[]string{cfg.API.Address(), cfg.Metrics.Address(), cfg.Temporal.Address(), cfg.Echo.Listen().Address()})
+	require.Equal(t, "http://127.0.0.1:8233", cfg.Temporal.UI)
 	require.Equal(t, []string{"local"}, providerNames(t, cfg.ProvidersFile))
 }
 

@@ -31,8 +31,12 @@ const (
 	lookLimit = 5 * time.Second
 )
 
-// startServer starts Temporal and waits until it answers.
+// startServer starts Temporal and waits until it answers. What the run is on is started
+// before it.
 func (r *devRun) startServer(ctx context.Context) (err error) {
+	if err := r.startBeside(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(r.home.path(logDir), homeMode); err != nil {
 		return err
 	}
@@ -114,19 +118,26 @@ func childEnv(environ []string, meant ...string) (env []string) {
 	return env
 }
 
-// writeConfig writes the configuration of the worker and of its one provider.
+// writeConfig writes the configuration of the worker, and of its one provider where the
+// run has no providers file of its own.
 func (s *devSettings) writeConfig(home *devHome) error {
 	type m = map[string]any
+	providers := s.providers
+	if providers == "" {
+		providers = home.path(providersFile)
+	}
 	worker := m{
-		"installation": devInstallation, "roles": []string{"worker", "api"}, "providersFile": home.path(providersFile),
-		"temporal": m{"host": loopback, "port": s.temporal.port, "namespace": devNamespace},
-		"api":      m{"host": loopback, "port": s.api.port}, "metrics": m{"host": loopback, "port": s.metrics.port},
+		"installation": devInstallation, "roles": []string{"worker", "api"}, "providersFile": providers,
+		"temporal": m{
+			"host": loopback, "port": s.temporal.port, "namespace": devNamespace, "ui": "http://" + s.ui.address(),
+		},
+		"api": m{"host": loopback, "port": s.api.port}, "metrics": m{"host": loopback, "port": s.metrics.port},
 		"echo": m{"port": s.echo.port},
 		// Asking the own machine costs nothing, and a person who ends an instance is waiting.
 		"steadyPoll": "5s",
 		"drift":      m{"interval": "10s"}, "check": m{"interval": "15s"}, "gc": m{"interval": "1m"},
 	}
-	if err := writeYAML(home.path(workerFile), worker); err != nil {
+	if err := writeYAML(home.path(workerFile), worker); err != nil || s.providers != "" {
 		return err
 	}
 	return writeYAML(home.path(providersFile), m{"providers": []m{{

@@ -233,7 +233,7 @@ func TestNoErrorHoldsUserData(t *testing.T) {
 
 func TestTheSamplesAreTwoProxiesOnTwoPorts(t *testing.T) {
 	t.Parallel()
-	got, err := sampleProxies()
+	got, err := devSettings{}.sampleProxies()
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Equal(t, v1.Metadata{

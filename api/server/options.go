@@ -11,7 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/egressfleet/egressfleet/api/feedback"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // Options are what a server may be given. The zero value is good.
@@ -26,12 +28,19 @@ type Options struct {
 	Keys Keys
 	// TLS is what Run serves with; nil: plain HTTP.
 	TLS *tls.Config
+	// WorkflowURL is where the workflow of a Proxy is shown, in the Temporal Web UI; nil:
+	// pages link to none.
+	WorkflowURL func(namespace, name string) string
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
 	// Traces makes the spans of requests; nil: there are none.
 	Traces trace.TracerProvider
 	// Metrics takes the figures of the fleet and of the list of discovery; nil: nobody does.
 	Metrics prometheus.Registerer
+	// Feedback is what reports of clients lead to; the zero one is the default.
+	Feedback fleet.FeedbackPolicy
+	// FeedbackMetrics may be nil; they are of this server alone.
+	FeedbackMetrics *feedback.Metrics
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal

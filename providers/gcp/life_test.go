@@ -51,6 +51,26 @@ func TestAMissingInstanceWhoseOperationsCannotBeReadIsNotGone(t *testing.T) {
 	}
 }
 
+// Gone without an operation: while it is young that is no proof. Gone by one it is.
+func TestALossWithoutATraceIsBelievedTwoMinutesAfterTheCreate(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.create(request())
+	l.running(id)
+	l.machine(id).Vanish()
+	_, err := l.Get(t.Context(), id)
+	require.Equal(t, providers.ErrTransient, providers.ClassOf(err))
+	gcp.Clock(l.Provider, func() time.Time { return time.Now().Add(2*time.Minute + soon) })
+	_, err = l.Get(t.Context(), id)
+	require.Equal(t, providers.ErrNotFound, providers.ClassOf(err))
+
+	other := newLab(t)
+	id = other.create(request())
+	other.running(id)
+	require.NoError(t, other.reopen(installation).Delete(t.Context(), id), "somebody deletes it")
+	other.gone(id)
+}
+
 // An instance whose create has just ended, or whose disk is attached to it, is there.
 func TestAFalseNotFoundIsTransient(t *testing.T) {
 	t.Parallel()

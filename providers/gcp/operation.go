@@ -118,8 +118,12 @@ func timestamp(text string) time.Time {
 	return at.UTC()
 }
 
-// visibleWithin is how long after the end of its operation an instance may still be
-// unseen by a read.
+// visibleWithin is how long after the end of its insert a 404 is not believed where no
+// operation says that the instance went. Compute Engine documents no bound after which
+// every read sees what an insert made; this one is ours, an interval of the drift sweep.
+// Believed too early, a 404 makes a second instance. Believed too late, a loss without a
+// trace is noticed that much later, and only of an instance this young: a delete by
+// whomever has an operation, and ends the wait at once.
 const visibleWithin = 2 * time.Minute
 
 // inserting reports whether an insert is under way, or ended so lately that a read may

@@ -91,13 +91,13 @@ type step struct {
 // choose decides where a create goes on. seen is in the order in which zones are tried;
 // full are the zones that have refused this very call. A zone is only inserted into when
 // nothing is in any other one and nothing can still come: the zones before it have
-// failed for good.
+// failed for good, and none has made it for this attempt, which a read may not see.
 func choose(seen []sight, full map[string]bool, find func(sight) finding) step {
 	by := map[finding][]sight{}
 	for _, s := range seen {
 		by[find(s)] = append(by[find(s)], s)
 	}
-	for _, what := range []finding{foreign, ours, dying, pending} {
+	for _, what := range []finding{foreign, ours, dying, pending, spent} {
 		if met := by[what]; len(met) > 0 {
 			return step{do: what, at: met[0], more: met[1:]}
 		}
@@ -112,7 +112,7 @@ func advance(seen []sight, full map[string]bool, find func(sight) finding) step 
 		switch what := find(s); {
 		case what == failed && isStockout(s.failed()):
 			last = step{do: failed, at: s}
-		case what == failed, what == spent, what == free && !full[s.at.zone]:
+		case what == failed, what == free && !full[s.at.zone]:
 			return step{do: what, at: s}
 		}
 	}

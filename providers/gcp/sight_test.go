@@ -59,6 +59,12 @@ func TestErrorOfMissing(t *testing.T) {
 		"an insert ended just now, and reads lag": {
 			[]*computepb.Operation{op(at, "insert", young)}, false, providers.ErrTransient, "get",
 		},
+		"an insert ended nearly two minutes ago": {
+			[]*computepb.Operation{op(at, "insert", 2*time.Minute-time.Millisecond)}, false, providers.ErrTransient, "get",
+		},
+		"an insert ended two minutes ago": {
+			[]*computepb.Operation{op(at, "insert", 2*time.Minute)}, false, providers.ErrNotFound, "get",
+		},
 		"an insert ended long ago": {[]*computepb.Operation{op(at, "insert", old)}, false, providers.ErrNotFound, "get"},
 		"an insert has failed": {
 			[]*computepb.Operation{op(at, "insert", old, stockout)}, false, providers.ErrQuotaExceeded, "create",
@@ -153,6 +159,10 @@ func TestFind(t *testing.T) {
 		"an insert of ours runs":    {sight{history: ops(op(at, "insert", 0, underWay, by("mine")))}, pending},
 		"an insert of others runs":  {sight{history: ops(op(at, "insert", 0, underWay, by("x")))}, pending},
 		"an insert ended just now":  {sight{history: ops(op(at, "insert", time.Second, by("mine")))}, pending},
+		"an insert ended nearly two minutes ago": {
+			sight{history: ops(op(at, "insert", 2*time.Minute-time.Millisecond, by("mine")))}, pending,
+		},
+		"an insert ended two minutes ago": {sight{history: ops(op(at, "insert", 2*time.Minute, by("mine")))}, spent},
 		"this attempt has failed": {
 			sight{history: ops(op(at, "insert", time.Hour, by("mine"), failing("QUOTA_EXCEEDED", 403)))}, failed,
 		},
@@ -211,9 +221,10 @@ func TestChoose(t *testing.T) {
 		"one failed, the others refused": {
 			[]finding{failed, free, free}, stockout, map[string]bool{b.zone: true, c.zone: true}, failed, a, 0,
 		},
-		"ours, and a failure before":              {[]finding{failed, ours, free}, stockout, nil, ours, b, 0},
-		"spent after a zone that had no capacity": {[]finding{failed, spent, free}, stockout, nil, spent, b, 0},
-		"one comes, and another one goes":         {[]finding{pending, dying, free}, history{}, nil, dying, b, 0},
+		"ours, and a failure before":                        {[]finding{failed, ours, free}, stockout, nil, ours, b, 0},
+		"the last has made it, and a read does not find it": {[]finding{free, free, spent}, history{}, nil, spent, c, 0},
+		"spent after a zone that had no capacity":           {[]finding{failed, spent, free}, stockout, nil, spent, b, 0},
+		"one comes, and another one goes":                   {[]finding{pending, dying, free}, history{}, nil, dying, b, 0},
 	} {
 		seen := []sight{{at: a, history: row.of}, {at: b}, {at: c}}
 		got := choose(seen, row.refused, func(s sight) finding {

@@ -34,7 +34,7 @@ func newClients(ctx context.Context, s settings) (clients, error) {
 	if !ok {
 		wire = new(http.Transport)
 	}
-	c := clients{wire: wire.Clone()}
+	c := clients{wire: wire.Clone(), options: []option.ClientOption{option.WithLogger(silent())}}
 	c.wire.MaxIdleConnsPerHost = idlePerHost
 	rounds, err := newRounds(ctx, s, c.wire)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *clients) close() { c.wire.CloseIdleConnections() }
 // the way without it. Its own way to credentials keeps a token until it expires, also
 // when the file has another key by then, so the header is set here.
 func newRounds(ctx context.Context, s settings, wire http.RoundTripper) (http.RoundTripper, error) {
-	traced, err := transport.NewTransport(ctx, wire, option.WithoutAuthentication())
+	logged := wired(wire)
+	traced, err := transport.NewTransport(ctx, logged, option.WithoutAuthentication(), option.WithLogger(silent()))
 	if err != nil {
 		return nil, fmt.Errorf("endpoint: %w", err)
 	}
@@ -93,7 +94,7 @@ func newRounds(ctx context.Context, s settings, wire http.RoundTripper) (http.Ro
 		if trace.SpanContextFromContext(r.Context()).IsValid() {
 			return traced.RoundTrip(r)
 		}
-		return wire.RoundTrip(r)
+		return logged.RoundTrip(r)
 	}), nil
 }
 

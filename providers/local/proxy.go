@@ -52,6 +52,22 @@ func newProxyServer(at net.Addr, idle time.Duration, log *slog.Logger) *proxySer
 	}
 }
 
+// Serve is the proxy of an instance on somebody else's listener, which it closes. It
+// returns nil once ctx has ended, and what is under way has ended or was given up. Other
+// loopback backends serve with it, such as the fake of Compute Engine.
+func Serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
+	s := newProxyServer(l.Addr(), idleLimit, log)
+	served := make(chan error, 1)
+	go func() { served <- s.serve(l) }()
+	select {
+	case <-ctx.Done():
+		s.end(context.WithoutCancel(ctx), graceTime)
+		return <-served
+	case err := <-served:
+		return err
+	}
+}
+
 func (s *proxyServer) serve(l net.Listener) error {
 	err := s.http.Serve(gate{l, s.idle})
 	if errors.Is(err, http.ErrServerClosed) {

@@ -35,9 +35,10 @@ func devEnv(t *testing.T, dir string) []string {
 }
 
 // startDev runs the fleet of a laptop and reads its output up to the last line.
-func startDev(t *testing.T, env []string) *devRun {
+func startDev(t *testing.T, env []string, args ...string) *devRun {
 	t.Helper()
-	r := &devRun{t: t, cmd: exec.Command(filepath.Join(bin, "starter"), "dev"), rest: make(chan struct{})}
+	args = append([]string{"dev"}, args...)
+	r := &devRun{t: t, cmd: exec.Command(filepath.Join(bin, "starter"), args...), rest: make(chan struct{})}
 	r.cmd.Env = env
 	out, err := r.cmd.StdoutPipe()
 	require.NoError(t, err)

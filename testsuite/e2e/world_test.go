@@ -29,7 +29,7 @@ const (
 	tick = 100 * time.Millisecond
 )
 
-var bin string // holds worker, starter and temporal
+var bin string // holds worker, starter, gcefaked and temporal
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -60,7 +60,7 @@ func build(dir string) error {
 	if err := os.Symlink(cli, filepath.Join(dir, "temporal")); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", dir, "./worker", "./starter")
+	cmd := exec.Command("go", "build", "-o", dir, "./worker", "./starter", "./testsuite/gcefake/gcefaked")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the binaries: %w\n%s", err, out)
