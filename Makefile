@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/kubernetes tools/kwok tools/helm
+MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -14,10 +14,11 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 .DEFAULT_GOAL := help
 .PHONY: help run run-gcp-fake clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
-	contract chaos chaos-fleet chaos-gcp lint verify build generate \
+	contract chaos chaos-fleet chaos-gcp fuzz lint verify build generate \
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
-	test-chart tool-helm compose-check e2e-memory
+	test-chart tool-helm compose-check e2e-memory \
+	tool-jaeger test-traces
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,10 +59,21 @@ chaos-gcp: tool-temporal ## 200 proxies on a Compute Engine that fails late, is 
 	@go build -o bin/chaosgcp ./testsuite/chaosgcp
 	@bin/chaosgcp
 
-test-tools: ## squid, tinyproxy and xorriso as Debian ships them against what we make of them; needs the packages
-	@for tool in squid tinyproxy xorriso; do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || { echo "$$tool is not \
-	installed; on Debian: apt-get install -y --no-install-recommends squid tinyproxy xorriso" >&2; exit 1; }; done
-	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed
+# What the snippets start is in namespaces of its own, and goes with them.
+test-tools: tool-temporal build ## Debian's squid, tinyproxy, xorriso, shells and Chromium, and every client of docs/using-proxies.md; Linux, root
+	@test "$$(uname -s)" = Linux || { echo "these tools are Debian's, and this is $$(uname -s)" >&2; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "ports below 1024 and namespaces need root" >&2; exit 1; }
+	@for tool in squid tinyproxy xorriso ip unshare curl prometheus chromium scrapy node npm bash zsh fish; do \
+	PATH="$$PATH:/usr/sbin:/sbin" command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: apt-get install -y \
+	--no-install-recommends squid tinyproxy xorriso iproute2 util-linux curl prometheus chromium python3-scrapy \
+	nodejs npm bash bash-completion zsh fish" >&2; exit 1; }; done
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed ./testsuite/snippets \
+	./testsuite/page
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestShell' ./starter
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestThePage' ./testsuite/e2e
+
+test-traces: tool-temporal tool-jaeger ## one trace for each provider, from the request to the backend, as a real Jaeger has it
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/traces
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root
@@ -83,6 +95,7 @@ test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts,
 
 # Whatever it starts is in namespaces of its own, and goes with them.
 ifeq ($(filter kubernetes,$(SKIP)),)
+test-integration-kubernetes needs-kubernetes: export PATH := $(PATH):/usr/sbin:/sbin
 test-integration-kubernetes: needs-kubernetes tool-temporal tool-kubernetes build ## the provider before real API servers, kwok's Pods and real ones; Linux, root
 	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/kubelab
 	@go test -c -tags=integration -o bin/kubernetes.test ./testsuite/kubernetes
@@ -111,9 +124,16 @@ needs-kubernetes:
 	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
 	@for need in etcd containerd ctr runc debootstrap ip unshare nsenter /usr/lib/cni/bridge; do \
-	PATH="$$PATH:/usr/sbin:/sbin" command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
+	command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
+
+# One after the other: go test fuzzes one target at a time. What one finds stays in its testdata/fuzz.
+FUZZTIME := 30s
+fuzz: ## what reads bodies, filters and the file of tokens, on inputs that nobody thought of; FUZZTIME=30s each
+	@for at in ./api/server/strictjson:FuzzDecodeAgreesWithEncodingJSON ./api/server:FuzzABodyIsTakenOrRefused \
+	./api/server:FuzzAFilterIsReadOrRefused ./api/access:FuzzAFileOfTokensIsReadOrRefused; do \
+	go test -run '^$$' -fuzz "^$${at##*:}$$" -fuzztime $(FUZZTIME) $${at%%:*} || exit 1; done
 
 lint: tool-lint ## golangci-lint, and workflowcheck over the workflows
 	bin/golangci-lint run $(PACKAGES)
@@ -164,6 +184,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-jaeger:
+	@$(TOOL) jaeger
 
 tool-kubernetes:
 	@$(TOOL) kube-apiserver kube-controller-manager kube-scheduler kubelet kwok

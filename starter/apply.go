@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,65 +13,60 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
+const applyHelp = `Create proxies, or change them to what files say.
+
+A file holds any number of Proxies: documents of YAML, values of JSON, or what
+"get -o yaml" and "get -o json" print. Of a folder, each file counts whose name ends in
+.yaml, .yml or .json and does not begin with a dot, in the order of the names; with -R
+the folders in it, too. Everything is read before anything is applied, and a Proxy that
+is there twice is refused, whichever files it is in.
+
+--dry-run asks for nothing: it says what apply would do, with the difference between what
+is there and what is wanted. User-data is never shown; what stands for it is its digest.`
+
+type applyOptions struct {
+	files             []string
+	recursive, dryRun bool
+}
+
 func (a *app) applyCommand() *cobra.Command {
-	var files []string
+	var o applyOptions
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Create proxies, or change them to what a file says",
-		Example: "  starter apply -f docs/samples/proxies.yaml\n  starter apply -n crawl -f - < proxies.json",
-		Args:    exactly(0),
+		Use: "apply -f FILE", Short: "Create proxies, or change them to what files say", Long: applyHelp,
+		Example: "  starter apply -f docs/samples/proxies.yaml\n  starter apply -f proxies/ -R --dry-run\n" +
+			"  starter apply -n crawl -f - < proxies.json",
+		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(files) == 0 {
+			if len(o.files) == 0 {
 				return usagef("%s: -f FILE is required", cmd.CommandPath())
 			}
-			proxies, err := a.readFiles(files, cmd.Flags().Changed("namespace"))
+			proxies, err := a.readFiles(o, cmd.Flags().Changed("namespace"))
 			if err != nil {
 				return err
 			}
-			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.apply(ctx, f, proxies) })
+			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error {
+				if o.dryRun {
+					return a.rehearse(ctx, f, proxies)
+				}
+				return a.apply(ctx, f, proxies)
+			})
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil,
-		"file of Proxies in YAML or JSON, - for the standard input; may be repeated")
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil,
+		"file or folder of Proxies in YAML or JSON, - for the standard input; may be repeated")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "of a folder, the folders in it, too")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
 	return cmd
-}
-
-// readFiles reads every file before anything is applied.
-func (a *app) readFiles(files []string, namespaceGiven bool) ([]v1.Proxy, error) {
-	var all []placed
-	for _, file := range files {
-		some, err := a.readFile(file)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	for _, p := range all {
-		if namespaceGiven && p.Metadata.Namespace != a.namespace {
-			return nil, usagef("metadata.namespace: %q of %q is not the namespace that -n names, %q",
-				p.Metadata.Namespace, p.Metadata.Name, a.namespace)
-		}
-	}
-	return proxiesOf(all), checkOnce(all)
-}
-
-func (a *app) readFile(file string) ([]placed, error) {
-	if file == "-" {
-		return decodePlaced("standard input", a.In, a.namespace)
-	}
-	r, err := os.Open(file) //nolint:gosec // the operator names the file
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }()
-	return decodePlaced(file, io.Reader(r), a.namespace)
 }
 
 // apply goes on after a failure, so that one bad Proxy holds up no other.
 func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 	var applied []v1.Proxy
 	var faults []error
-	for _, p := range proxies {
+	for i, p := range proxies {
 		name := p.Metadata.Namespace + "/" + p.Metadata.Name
+		a.step("applying %s, %d of %d", name, i+1, len(proxies))
 		was := a.known(ctx, f, p.Metadata)
 		got, created, err := a.applyOne(ctx, f, p)
 		if err != nil {
@@ -81,11 +74,11 @@ func (a *app) apply(ctx context.Context, f Fleet, proxies []v1.Proxy) error {
 			continue
 		}
 		applied = append(applied, got)
-		if a.output == outputTable {
+		if a.forPeople() {
 			faults = append(faults, a.print(name+" "+outcome(was, got, created)+"\n"))
 		}
 	}
-	if a.output != outputTable {
+	if !a.forPeople() {
 		faults = append(faults, a.printProxies(applied))
 	}
 	return errors.Join(faults...)

@@ -22,7 +22,7 @@ func (a *app) checkCommand() *cobra.Command {
 		run:  a.checkRunCommand,
 		last: func() (any, func(time.Time) string) {
 			var r providercheck.Result
-			return &r, func(time.Time) string { return checkTable(r, a.Now()) }
+			return &r, func(time.Time) string { return checkTable(a.view(), r) }
 		},
 	})
 }
@@ -37,7 +37,7 @@ func (a *app) checkRunCommand() *cobra.Command {
 				if err := f.RunSweep(ctx, fleet.ProviderCheck(), in, &r); err != nil {
 					return fmt.Errorf("check: %w", err)
 				}
-				return a.printOr(r, checkTable(r, a.Now()))
+				return a.printOr(r, checkTable(a.view(), r))
 			})
 		},
 	}
@@ -46,7 +46,7 @@ func (a *app) checkRunCommand() *cobra.Command {
 }
 
 // checkTable shows a target a line, and what has changed since the round before.
-func checkTable(r providercheck.Result, now time.Time) string {
+func checkTable(v view, r providercheck.Result) string {
 	rows := targetHeader()
 	for _, h := range r.Providers {
 		check := v1.ProviderCheck{Supported: h.Supported, CheckedAt: r.At, Unlisted: h.Unlisted}
@@ -55,10 +55,10 @@ func checkTable(r providercheck.Result, now time.Time) string {
 				Target: t.Target, Ready: t.Ready, Reason: t.Reason, Message: t.Message, Details: t.Details,
 			})
 		}
-		rows = append(rows, targetRows(h.Provider, check, now)...)
+		rows = append(rows, targetRows(h.Provider, check, v.now)...)
 	}
 	var b strings.Builder
-	b.WriteString(columns("", rows))
+	b.WriteString(v.Table("", rows))
 	for _, t := range r.Transitions {
 		fmt.Fprintf(&b, "\n%s %s: from %s to %s", t.Provider, t.Target, orGone(t.From), orGone(t.To))
 	}

@@ -10,12 +10,16 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/starter/terminal"
 )
 
 // Streams are what a command reads and writes.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// OutScreen and ErrScreen measure where Out and Err go, which a person may widen
+	// meanwhile; nil: to no terminal.
+	OutScreen, ErrScreen func() terminal.Screen
 }
 
 // Outside is what commands need of the world.
@@ -23,6 +27,10 @@ type Outside struct {
 	// Connect returns the fleet; the caller calls the function when it is done.
 	Connect func(context.Context, Temporal) (Fleet, func(), error)
 	Now     func() time.Time
+	// Every ticks until the function that it returns is called.
+	Every func(time.Duration) (<-chan time.Time, func())
+	// After ticks once.
+	After func(time.Duration) <-chan time.Time
 }
 
 // Fleet is what the commands ask of starter/fleet.
@@ -52,11 +60,12 @@ type app struct {
 	temporal  Temporal
 	namespace string
 	output    string
+	teller    teller
 }
 
 // NewCommand returns the command line.
 func NewCommand(streams Streams, outside Outside) *cobra.Command {
-	a := &app{Streams: streams, Outside: outside}
+	a := &app{Streams: streams, Outside: outside, teller: teller{to: streams.Err, screen: streams.ErrScreen}}
 	root := &cobra.Command{
 		Use: "starter", Short: "Start, ask and end the proxies of a fleet",
 		SilenceUsage: true, SilenceErrors: true,
@@ -71,7 +80,7 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.namespace, "namespace", "n", "default", "namespace of the proxies")
-	flags.StringVarP(&a.output, "output", "o", outputTable, "form of the answer: table, json or yaml")
+	flags.StringVarP(&a.output, "output", "o", outputTable, "form of the answer: table, wide, json or yaml")
 	flags.StringVar(&a.temporal.Address, "temporal-address", "", "host:port of Temporal (TEMPORAL_ADDRESS)")
 	flags.StringVar(&a.temporal.Namespace, "temporal-namespace", "", "Temporal namespace (TEMPORAL_NAMESPACE)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
@@ -79,10 +88,13 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.timelineCommand(),
+	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.explainCommand(), a.timelineCommand(),
 		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
 		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.healthCommand(), a.checkCommand(), a.openCommand(),
-		a.drainCommand(), a.devCommand(), a.versionCommand())
+		a.drainCommand(), a.devCommand(), a.completionCommand(), a.exitCodesTopic(), a.versionCommand())
+	if err := a.complete(root); err != nil { // only for a flag that is not there, or is there twice
+		root.RunE = func(*cobra.Command, []string) error { return err }
+	}
 	return root
 }
 
@@ -101,11 +113,13 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 // withFleet connects, and closes the connection after do.
 func (a *app) withFleet(ctx context.Context, do func(context.Context, Fleet) error) error {
+	defer a.slowly("connecting to Temporal")()
 	fleet, done, err := a.Connect(ctx, a.temporal)
 	if err != nil {
 		return err
 	}
 	defer done()
+	a.step("waiting for the fleet to answer")
 	return do(ctx, fleet)
 }
 
@@ -117,7 +131,7 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 // print writes text to the standard output.
-func (a *app) print(text string) error {
-	_, err := io.WriteString(a.Out, text)
+func (a *app) print(text string) (err error) {
+	a.teller.aside(func() { _, err = io.WriteString(a.Out, text) })
 	return err
 }

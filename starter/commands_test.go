@@ -206,7 +206,7 @@ func TestGetByNameGoesOnAfterOneThatIsNotThere(t *testing.T) {
 	require.Contains(t, out, "waits  gcp")
 	require.NotContains(t, out, "runs")
 	require.Equal(t, "starter: get default/nobody: no such proxy: default/nobody\n", errOut)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitNotFound, code)
 }
 
 func TestGetAnEmptyNamespace(t *testing.T) {
@@ -278,7 +278,7 @@ func TestDescribeWithoutAWorkerShowsWhatItCan(t *testing.T) {
 	require.Contains(t, out, "Running for 1h")
 	require.Contains(t, out, "Timeline:\n  not to be had\n")
 	require.Contains(t, errOut, "starter: timeline: the fleet is unavailable")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitUnavailable, code)
 }
 
 const twoProxies = `metadata: {name: new}
@@ -359,7 +359,7 @@ func TestApplyGoesOnAfterARefusal(t *testing.T) {
 		"metadata: {name: runs}\nspec: {provider: local, port: 1}\n---\n"+twoProxies, "apply", "-f", "-")
 	require.Equal(t, "default/new created\ndefault/waits applied\n", out)
 	require.Equal(t, "starter: apply default/runs: spec.provider: \"local\" never changes\n", errOut)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitConflict, code)
 }
 
 func TestApplyReadsEveryFileBeforeItAppliesOne(t *testing.T) {
@@ -394,7 +394,7 @@ func TestDeleteAsksForAllBeforeItWaits(t *testing.T) {
 	}, f.asked)
 	require.Equal(t, "default/runs is gone\ndefault/waits is gone\n", out)
 	require.Equal(t, "starter: delete default/nobody: no such proxy: default/nobody\n", errOut)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitNotFound, code)
 }
 
 func TestDeleteWithoutWaitReturnsAtOnce(t *testing.T) {
@@ -431,7 +431,7 @@ func TestDeleteThatLeavesSaysWhat(t *testing.T) {
 	require.Equal(t,
 		"default/runs has ended: instance x on provider gcp is left behind, not verified (the zone is gone)\n", out)
 	require.Equal(t, "starter: delete default/nobody: no such proxy: default/nobody\n", errOut)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitNotFound, code)
 
 	f = fleetOfThree()
 	out, errOut, code = run(t.Context(), f, "", "delete", "runs", "--skip-cleanup", "--reason", "why not")
@@ -464,7 +464,7 @@ func TestDeleteWithoutCleanupStopsWaiting(t *testing.T) {
 		"delete", "runs", "--skip-cleanup", "--reason", "why not", "--timeout", "10ms")
 	require.Empty(t, out, "nothing is known of what is left")
 	require.Contains(t, errOut, "default/runs has not ended after 10ms")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitTimeout, code)
 }
 
 func TestWaitingForADeleteThatLeavesIsNoSuccess(t *testing.T) {
@@ -509,7 +509,7 @@ func TestMessagesSayWhatTheyDid(t *testing.T) {
 			out, errOut, code := run(t.Context(), f, "", append(c.args, "runs", "nobody", "waits")...)
 			require.Equal(t, "default/runs "+c.said+"\ndefault/waits "+c.said+"\n", out)
 			require.Equal(t, "starter: "+c.args[0]+" default/nobody: no such proxy: default/nobody\n", errOut)
-			require.Equal(t, exitFailure, code)
+			require.Equal(t, exitNotFound, code)
 			var asked []string
 			for _, name := range []string{"runs", "nobody", "waits"} {
 				asked = append(asked, fmt.Sprintf(c.asked, name))
@@ -560,7 +560,7 @@ func TestTimelineIsReadable(t *testing.T) {
 	out, errOut, code := run(t.Context(), f, "", "timeline", "runs")
 	require.Empty(t, out)
 	require.Equal(t, "starter: timeline default/runs: the fleet is unavailable\n", errOut)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitUnavailable, code)
 }
 
 func TestDeleteStopsWaiting(t *testing.T) {
@@ -569,7 +569,7 @@ func TestDeleteStopsWaiting(t *testing.T) {
 	f.stuck = true
 	_, errOut, code := run(t.Context(), f, "", "delete", "runs", "--wait", "--timeout", "10ms")
 	require.Contains(t, errOut, "default/runs is still being deleted after 10ms")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitTimeout, code)
 }
 
 func TestWrongCommandLines(t *testing.T) {
@@ -618,7 +618,7 @@ func TestAFleetThatCannotBeReachedIsAFailure(t *testing.T) {
 	var out strings.Builder
 	cmd := NewCommand(Streams{In: strings.NewReader(""), Out: &out, Err: &out}, Outside{
 		Connect: func(context.Context, Temporal) (Fleet, func(), error) { return nil, nil, errors.New("nobody there") },
-		Now:     time.Now,
+		Now:     time.Now, Every: never, After: time.After,
 	})
 	cmd.SetArgs([]string{"get"})
 	require.Equal(t, exitFailure, ExitCode(&out, cmd.ExecuteContext(t.Context())))

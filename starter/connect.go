@@ -52,8 +52,8 @@ func dial(ctx context.Context, t Temporal, keys *codec.Ring) (client.Client, err
 	defer cancel()
 	c, err := client.DialContext(ctx, server.Options)
 	if err != nil {
-		return nil, fmt.Errorf("temporal at %s (%s) cannot be reached; is \"make run\" running? (%w)",
-			server.Options.HostPort, server.From, err)
+		return nil, codedError{fmt.Errorf("temporal at %s (%s) cannot be reached; is \"make run\" running? (%w)",
+			server.Options.HostPort, server.From, err), exitUnavailable}
 	}
 	return c, nil
 }

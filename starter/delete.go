@@ -32,7 +32,8 @@ func (a *app) deleteCommand() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use: "delete NAME…", Short: "End proxies and remove their instances", Long: deleteHelp, Args: atLeast(1),
-		Example: "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed for good\"",
+		ValidArgsFunction: a.completeNames,
+		Example:           "  starter delete a --wait\n  starter delete a --skip-cleanup --reason \"the zone is closed\"",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
@@ -72,14 +73,14 @@ func (a *app) delete(ctx context.Context, f Fleet, names []string, o deleteOptio
 			continue
 		}
 		ending = append(ending, p)
-		if !o.wait && !o.skipCleanup && a.output == outputTable {
+		if !o.wait && !o.skipCleanup && a.forPeople() {
 			faults = append(faults, a.print(a.namespace+"/"+name+" is being deleted\n"))
 		}
 	}
 	if o.skipCleanup {
 		return errors.Join(append(faults, a.waitLeft(ctx, f, ending, o.timeout))...)
 	}
-	if a.output != outputTable {
+	if !a.forPeople() {
 		faults = append(faults, a.printProxies(ending))
 	}
 	if o.wait {
@@ -101,17 +102,18 @@ func (a *app) waitGone(ctx context.Context, f Fleet, ending []v1.Proxy, patience
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var faults []error
-	for _, p := range ending {
+	for i, p := range ending {
 		name := p.Metadata.Name
+		a.step("waiting until %s/%s is gone, %d of %d", a.namespace, name, i+1, len(ending))
 		err := f.WaitGone(within, a.namespace, name)
 		switch {
 		case err != nil && within.Err() != nil && ctx.Err() == nil:
-			faults = append(faults, fmt.Errorf("%s/%s is still being deleted after %s; \"starter describe %s -n %s\" says why, "+
+			faults = append(faults, timeoutf("%s/%s is still being deleted after %s; \"starter describe %s -n %s\" says why, "+
 				"and \"starter delete --help\" what to do where its backend is gone for good",
 				a.namespace, name, patience, name, a.namespace))
 		case err != nil:
 			faults = append(faults, fmt.Errorf("wait for %s/%s: %w", a.namespace, name, err))
-		case a.output == outputTable:
+		case a.forPeople():
 			faults = append(faults, a.print(a.namespace+"/"+name+" is gone\n"))
 		}
 	}
@@ -126,6 +128,7 @@ func (a *app) waitLeft(ctx context.Context, f Fleet, ending []v1.Proxy, patience
 	var faults []error
 	for i, p := range ending {
 		name := a.namespace + "/" + p.Metadata.Name
+		a.step("waiting until %s has ended, %d of %d", name, i+1, len(ending))
 		err := f.WaitGone(within, a.namespace, p.Metadata.Name)
 		left, leaves := errors.AsType[*fleet.LeftError](err)
 		said := name + " has ended: nothing is left\n"
@@ -137,17 +140,17 @@ func (a *app) waitLeft(ctx context.Context, f Fleet, ending []v1.Proxy, patience
 			}
 		case err != nil && within.Err() != nil && ctx.Err() == nil:
 			said = ""
-			faults = append(faults, fmt.Errorf("%s has not ended after %s; a worker ends it once one is there, and "+
+			faults = append(faults, timeoutf("%s has not ended after %s; a worker ends it once one is there, and "+
 				"a call to the backend that is under way is waited for", name, patience))
 		case err != nil:
 			said = ""
 			faults = append(faults, fmt.Errorf("wait for %s: %w", name, err))
 		}
-		if a.output == outputTable {
+		if a.forPeople() {
 			faults = append(faults, a.print(said))
 		}
 	}
-	if a.output != outputTable {
+	if !a.forPeople() {
 		faults = append(faults, a.printProxies(ending))
 	}
 	return errors.Join(faults...)

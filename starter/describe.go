@@ -17,6 +17,7 @@ import (
 func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "describe NAME", Short: "Show what became of a proxy, why, and what happens next", Args: exactly(1),
+		ValidArgsFunction: a.completeOneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.describe(ctx, f, args[0]) })
 		},
@@ -43,20 +44,20 @@ func (a *app) describe(ctx context.Context, f Fleet, name string) error {
 	if d.Timeline, err = f.Timeline(ctx, a.namespace, name); err != nil {
 		d.untold = fmt.Errorf("timeline: %w", err)
 	}
-	return errors.Join(a.printOr(d, d.text(a.Now())), d.untold)
+	return errors.Join(a.printOr(d, d.text(a.view())), d.untold)
 }
 
 // text is the description for people.
-func (d description) text(now time.Time) string {
+func (d description) text(v view) string {
 	var b strings.Builder
-	facts := d.facts(now)
+	facts := d.facts(v.now)
 	for _, f := range facts {
 		if f[1] != "" {
 			fmt.Fprintf(&b, "%-15s%s\n", f[0]+":", f[1])
 		}
 	}
-	b.WriteString("\nConditions:\n" + d.conditions(now))
-	b.WriteString("\nTimeline:\n" + d.timeline())
+	b.WriteString("\nConditions:\n" + d.conditions(v))
+	b.WriteString("\nTimeline:\n" + d.timeline(v))
 	return b.String()
 }
 
@@ -83,22 +84,24 @@ func (d description) facts(now time.Time) [][2]string {
 	}
 }
 
-func (d description) conditions(now time.Time) string {
+func (d description) conditions(v view) string {
 	rows := [][]string{{"TYPE", "STATUS", "REASON", "AGE", "MESSAGE"}}
 	for _, c := range d.Proxy.Status.Conditions {
-		rows = append(rows, []string{c.Type, string(c.Status), c.Reason, age(now, c.LastTransitionTime), oneLine(c.Message)})
+		rows = append(rows, []string{
+			c.Type, string(c.Status), c.Reason, age(v.now, c.LastTransitionTime), oneLine(c.Message),
+		})
 	}
 	if len(rows) == 1 {
 		return "  none yet\n"
 	}
-	return columns("  ", rows)
+	return v.Table("  ", rows)
 }
 
-func (d description) timeline() string {
+func (d description) timeline(v view) string {
 	if d.untold != nil {
 		return "  not to be had\n"
 	}
-	return eventTable("  ", d.Timeline)
+	return eventTable(v, "  ", d.Timeline)
 }
 
 func phase(now time.Time, s v1.ProxyStatus) string {

@@ -21,6 +21,7 @@ type devPage struct {
 
 // pageText ends in the line that scripts wait for.
 const pageText = `
+Page         http://{{.API}}/
 API          http://{{.API}}/v1/namespaces/default/proxies
 Discovery    http://{{.API}}/v1/discovery  (?format=txt: one proxy a line)
 Metrics      http://{{.Metrics}}/metrics

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -153,8 +154,8 @@ func inVain(p v1.Proxy) error {
 	return fmt.Errorf("%s; once that is mended, \"make run\" tries anew", progress(p))
 }
 
-// carries returns nil when the proxy runs and a request to the API came back
-// through it.
+// carries returns nil when the proxy runs, a request to the API came back through it,
+// and discovery lists it: what a crawler asks next has to be there.
 func (r *devRun) carries(ctx context.Context, p v1.Proxy) error {
 	if p.Status.Phase != v1.PhaseRunning {
 		return errors.New(progress(p))
@@ -163,7 +164,11 @@ func (r *devRun) carries(ctx context.Context, p v1.Proxy) error {
 	if _, err := r.api().through(via).get(ctx, "/healthz"); err != nil {
 		return fmt.Errorf("through %s/%s: %w", p.Metadata.Namespace, p.Metadata.Name, err)
 	}
-	return nil
+	listed, err := r.api().get(ctx, "/v1/discovery?format=txt")
+	if err == nil && !slices.Contains(strings.Fields(string(listed)), via.String()) {
+		err = fmt.Errorf("%s/%s: discovery does not list %s yet", p.Metadata.Namespace, p.Metadata.Name, via)
+	}
+	return err
 }
 
 // devAPI asks the API of this run.

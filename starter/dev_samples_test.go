@@ -24,6 +24,7 @@ import (
 // some looks, and carries traffic after some requests.
 type devServer struct {
 	pending, broken atomic.Int32
+	unlisted        atomic.Int32 // lists without it
 	through         atomic.Int32
 	onBroken        func()
 	failure         *v1.Condition // while pending
@@ -53,6 +54,10 @@ func (s *devServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			p.Status.Conditions = []v1.Condition{*s.failure}
 		}
 		_ = json.NewEncoder(w).Encode(p)
+	case r.URL.Path == "/v1/discovery":
+		if s.unlisted.Add(-1) < 0 {
+			_, _ = fmt.Fprintln(w, "http://"+s.at.String())
+		}
 	default:
 		http.NotFound(w, r)
 	}
@@ -68,15 +73,16 @@ func newDevRun(t *testing.T, s *devServer, out *strings.Builder) *devRun {
 	}
 }
 
-func TestSamplesAreReadyWhenARequestWentThroughEach(t *testing.T) {
+func TestSamplesAreReadyWhenARequestWentThroughEachAndDiscoveryListsThem(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	s := &devServer{}
 	s.pending.Store(2)
 	s.broken.Store(1)
+	s.unlisted.Store(1)
 	r := newDevRun(t, s, &out)
 	require.NoError(t, r.waitSamples(t.Context()))
-	require.Equal(t, int32(2), s.through.Load())
+	require.Equal(t, int32(3), s.through.Load(), "once more, since the first list did not have it")
 	at := "127.0.0.1:" + strconv.Itoa(s.at.Port)
 	require.Equal(t, "  default/sample-a: Provisioning at "+at+"\n  default/sample-a: Running at "+at+
 		"\n  default/sample-b: Running at "+at+"\n", out.String())

@@ -167,6 +167,7 @@ func TestTheWorkerOfARunReadsWhatTheRunWrites(t *testing.T) {
 	require.Equal(t, "api,worker", cfg.RoleNames())
 	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:7233", "127.0.0.1:3"},
 		[]string{cfg.API.Address(), cfg.Metrics.Address(), cfg.Temporal.Address(), cfg.Echo.Listen().Address()})
+	require.Equal(t, "http://127.0.0.1:8233", cfg.Temporal.UI)
 	require.Equal(t, []string{"local"}, providerNames(t, cfg.ProvidersFile))
 }
 

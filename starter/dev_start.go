@@ -128,8 +128,10 @@ func (s *devSettings) writeConfig(home *devHome) error {
 	}
 	worker := m{
 		"installation": devInstallation, "roles": []string{"worker", "api"}, "providersFile": providers,
-		"temporal": m{"host": loopback, "port": s.temporal.port, "namespace": devNamespace},
-		"api":      m{"host": loopback, "port": s.api.port}, "metrics": m{"host": loopback, "port": s.metrics.port},
+		"temporal": m{
+			"host": loopback, "port": s.temporal.port, "namespace": devNamespace, "ui": "http://" + s.ui.address(),
+		},
+		"api": m{"host": loopback, "port": s.api.port}, "metrics": m{"host": loopback, "port": s.metrics.port},
 		"echo": m{"port": s.echo.port},
 		// Asking the own machine costs nothing, and a person who ends an instance is waiting.
 		"steadyPoll": "5s",

@@ -115,14 +115,15 @@ func (a *app) drain(ctx context.Context, d *drainage) error {
 			return d.told("nothing is left\n", nil)
 		}
 		if name, unknown := d.left.unknown(); unknown {
-			return d.told(d.left.text(a.Now()), fmt.Errorf("drain: --provider: %q: no worker knows a provider of that name, "+
+			return d.told(d.left.text(a.view()), fmt.Errorf("drain: --provider: %q: no worker knows a provider of that name, "+
 				"so what is left there cannot be listed", name))
 		}
+		d.step("%s", d.left.waitedFor())
 		select {
 		case <-within.Done():
-			return d.told(d.left.text(a.Now()),
-				fmt.Errorf("drain: after %s something is left, or could not be looked for", d.timeout))
-		case <-time.After(d.left.pause()):
+			return d.told(d.left.text(a.view()),
+				timeoutf("drain: after %s something is left, or could not be looked for", d.timeout))
+		case <-d.After(d.left.pause()):
 		}
 	}
 }
@@ -144,7 +145,7 @@ func (d *drainage) onlySay(ctx context.Context) error {
 		return fmt.Errorf("drain: %w", err)
 	}
 	d.left.Proxies = proxies
-	return d.told(table(proxies, d.Now(), true),
+	return d.told(table(d.view().everywhere(), proxies),
 		fmt.Errorf("drain: nothing was deleted; --yes deletes these, %d in all, and what belongs to them", len(proxies)))
 }
 
@@ -167,9 +168,13 @@ func (d *drainage) look(ctx context.Context) {
 		return
 	}
 	if len(proxies) > 0 {
+		d.step("telling %d proxies to end", len(proxies))
 		d.left = remains{Proxies: proxies, fault: d.deleteAll(ctx, proxies)}
 		d.waitAll(ctx, proxies)
 		return
+	}
+	if !slices.ContainsFunc(d.left.Sweeps, func(s gc.Sweep) bool { return s.Listed > 0 }) { // or that is what is told
+		d.step("asking the backends what is left")
 	}
 	s := fleet.OrphanGC()
 	s.ID, s.Summary = s.ID+"/drain", "list what is left"
@@ -213,7 +218,8 @@ func (d *drainage) deleteOne(ctx context.Context, p v1.Proxy) error {
 // waitAll waits until the workflows have ended. What one has left behind is told by the
 // backend.
 func (d *drainage) waitAll(ctx context.Context, proxies []v1.Proxy) {
-	for _, p := range proxies {
+	for i, p := range proxies {
+		d.step("waiting until %s/%s is gone, %d of %d", p.Metadata.Namespace, p.Metadata.Name, i+1, len(proxies))
 		err := d.WaitGone(ctx, p.Metadata.Namespace, p.Metadata.Name)
 		if err != nil && ctx.Err() != nil {
 			return // the proxy itself is what is left
@@ -244,14 +250,42 @@ func (r remains) nothing() bool {
 	})
 }
 
+// waitedFor says in a line what drain waits for between two looks. Instances that no
+// proxy has, as --skip-cleanup leaves them, go with their backend's or with orphan
+// collection, and that takes its time.
+func (r remains) waitedFor() string {
+	listed := []string{}
+	for _, s := range r.Sweeps {
+		switch {
+		case s.Fault != nil:
+			listed = append(listed, fmt.Sprintf("%s cannot be listed: %s", s.Provider, s.Fault.Text))
+		case s.Listed > 0:
+			listed = append(listed, fmt.Sprintf("%s still lists %d", s.Provider, s.Listed))
+		case len(s.Omitted) > 0:
+			listed = append(listed, fmt.Sprintf("%s could not list %s", s.Provider, strings.Join(s.Omitted, ", ")))
+		}
+	}
+	switch {
+	case r.fault != nil:
+		return "looking again, since: " + r.fault.Error()
+	case len(r.Proxies) > 0:
+		return fmt.Sprintf("looking whether %d proxies have ended", len(r.Proxies))
+	case len(listed) > 0:
+		return strings.Join(listed, "; ") + "; no proxy has them: orphan collection deletes what is proven, " +
+			"\"starter gc plan\" says what and why"
+	default:
+		return "asking the backends what is left"
+	}
+}
+
 // text lists what is left, and why it could not be looked for more.
-func (r remains) text(now time.Time) string {
+func (r remains) text(v view) string {
 	var b strings.Builder
 	if len(r.Proxies) > 0 {
-		b.WriteString(table(r.Proxies, now, true))
+		b.WriteString(table(v.everywhere(), r.Proxies))
 	}
 	if len(r.Sweeps) > 0 {
-		b.WriteString(sweepTable(gc.Result{Sweeps: r.Sweeps}, now, true))
+		b.WriteString(sweepTable(v, gc.Result{Sweeps: r.Sweeps}, true))
 	}
 	if r.fault != nil {
 		fmt.Fprintf(&b, "%s\n", oneLine(r.fault.Error()))

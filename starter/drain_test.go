@@ -137,7 +137,7 @@ func TestDrainFailsWithTheListOfWhatIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, errOut, code := run(t.Context(), tc.fleet, "", "drain", "--all", "--yes", "--timeout", "3s")
-			require.Equal(t, 1, code)
+			require.Equal(t, exitTimeout, code)
 			require.Contains(t, out, tc.want)
 			require.Contains(t, errOut, "something is left")
 		})
@@ -150,7 +150,7 @@ func TestDrainNamesAProxyThatIsStuck(t *testing.T) {
 	stuck := f.proxies[1].Metadata.Name
 	f.stuckOnes = []string{stuck}
 	out, _, code := run(t.Context(), f, "", "drain", "--all", "--yes", "--timeout", "3s", "-o", "json")
-	require.Equal(t, 1, code)
+	require.Equal(t, exitTimeout, code)
 	var left struct{ Proxies []v1.Proxy }
 	require.NoError(t, json.Unmarshal([]byte(out), &left))
 	require.True(t, slices.ContainsFunc(left.Proxies, func(p v1.Proxy) bool { return p.Metadata.Name == stuck }))

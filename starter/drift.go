@@ -24,7 +24,7 @@ func (a *app) driftCommand() *cobra.Command {
 		},
 		last: func() (any, func(time.Time) string) {
 			var r drift.Result
-			return &r, func(time.Time) string { return driftTable(r) }
+			return &r, func(time.Time) string { return driftTable(a.view(), r) }
 		},
 	})
 }
@@ -50,7 +50,7 @@ func (a *app) sweepDrift(ctx context.Context, f Fleet, in drift.Input) error {
 	for _, s := range r.Sweeps {
 		skipped[s.Provider] = s.Fault
 	}
-	return errors.Join(a.printOr(r, driftTable(r)), named("drift", in.Providers, skipped))
+	return errors.Join(a.printOr(r, driftTable(a.view(), r)), named("drift", in.Providers, skipped))
 }
 
 // named is the error about the providers that a person named and that were skipped.
@@ -64,7 +64,7 @@ func named(command string, names []string, skipped map[string]*activities.Fault)
 	return errors.Join(faults...)
 }
 
-func driftTable(r drift.Result) string {
+func driftTable(v view, r drift.Result) string {
 	rows := [][]string{{"PROVIDER", "RUNNING", "LISTED", "HINTS"}}
 	var hints [][]string
 	var notes strings.Builder
@@ -85,9 +85,9 @@ func driftTable(r drift.Result) string {
 			fmt.Fprintf(&notes, "\n%s: could not be listed: %s\n", s.Provider, strings.Join(s.Omitted, ", "))
 		}
 	}
-	text := columns("", rows)
+	text := v.Table("", rows)
 	if len(hints) > 0 {
-		text += "\n" + columns("", append([][]string{{"PROXY", "ID", "NOTICED", "ERROR"}}, hints...))
+		text += "\n" + v.Table("", append([][]string{{"PROXY", "ID", "NOTICED", "ERROR"}}, hints...))
 	}
 	return text + notes.String()
 }

@@ -27,7 +27,7 @@ func (a *app) gcCommand() *cobra.Command {
 		},
 		last: func() (any, func(time.Time) string) {
 			var r gc.Result
-			return &r, func(time.Time) string { return sweepTable(r, a.Now(), false) }
+			return &r, func(time.Time) string { return sweepTable(a.view(), r, false) }
 		},
 	})
 }
@@ -58,7 +58,7 @@ func (a *app) sweepOrphans(ctx context.Context, f Fleet, in gc.Input) error {
 	if fault != nil && (!says || app.Type() != gc.ErrRefused) {
 		return fmt.Errorf("gc: %w", fault)
 	}
-	if err := a.printOr(r, sweepTable(r, a.Now(), in.Plan)); err != nil {
+	if err := a.printOr(r, sweepTable(a.view(), r, in.Plan)); err != nil {
 		return err
 	}
 	if fault != nil {
@@ -72,7 +72,7 @@ func (a *app) sweepOrphans(ctx context.Context, f Fleet, in gc.Input) error {
 }
 
 // sweepTable shows what was counted, and every finding with its proof.
-func sweepTable(r gc.Result, now time.Time, plan bool) string {
+func sweepTable(v view, r gc.Result, plan bool) string {
 	rows := [][]string{{"PROVIDER", "LISTED", "LIVING", "YOUNG", "DOUBTS", "ORPHANS", "DELETED"}}
 	var findings [][]string
 	var notes strings.Builder
@@ -83,14 +83,14 @@ func sweepTable(r gc.Result, now time.Time, plan bool) string {
 		})
 		for _, f := range s.Findings {
 			findings = append(findings, []string{
-				fate(f.Convict, f.Deleted, plan, f.Error), f.ID, f.Kind, f.Owner, age(now, f.CreatedAt), f.Why, oneLine(f.Proof),
+				fate(f.Convict, f.Deleted, plan, f.Error), f.ID, f.Kind, f.Owner, age(v.now, f.CreatedAt), f.Why, oneLine(f.Proof),
 			})
 		}
 		note(&notes, s)
 	}
-	text := columns("", rows)
+	text := v.Table("", rows)
 	if len(findings) > 0 {
-		text += "\n" + columns("", append([][]string{{"", "ID", "KIND", "OWNER", "AGE", "WHY", "PROOF"}}, findings...))
+		text += "\n" + v.Table("", append([][]string{{"", "ID", "KIND", "OWNER", "AGE", "WHY", "PROOF"}}, findings...))
 	}
 	return text + notes.String()
 }

@@ -8,23 +8,35 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 func (a *app) getCommand() *cobra.Command {
-	var everywhere bool
+	var everywhere, watch bool
 	cmd := &cobra.Command{
 		Use: "get [NAME…]", Short: "List proxies", Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completeNames,
+		Example:           "  starter get\n  starter get -A -o wide --watch\n  starter get a b -o yaml",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if everywhere && len(names) > 0 {
 				return usagef("%s: -A takes no name", cmd.CommandPath())
 			}
+			if watch && !a.forPeople() {
+				return usagef("%s: --watch goes with the outputs table and wide, not with %q", cmd.CommandPath(), a.output)
+			}
 			if everywhere {
 				a.namespace = ""
 			}
-			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.get(ctx, f, names) })
+			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error {
+				if watch {
+					return a.watch(ctx, func(ctx context.Context) ([]v1.Proxy, error) { return a.some(ctx, f, names) })
+				}
+				return a.get(ctx, f, names)
+			})
 		},
 	}
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "list the proxies of every namespace")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show them again as they change, until Ctrl-C")
 	return cmd
 }
 
@@ -38,7 +50,15 @@ func (a *app) get(ctx context.Context, f Fleet, names []string) error {
 		}
 		return a.printProxies(proxies)
 	}
-	var found []v1.Proxy
+	found, err := a.named(ctx, f, names)
+	if len(found) > 0 {
+		err = errors.Join(a.printProxies(found), err)
+	}
+	return err
+}
+
+// named returns the proxies that are there, and why the others could not be had.
+func (a *app) named(ctx context.Context, f Fleet, names []string) (found []v1.Proxy, _ error) {
 	var faults []error
 	for _, name := range names {
 		p, err := f.Get(ctx, a.namespace, name)
@@ -48,8 +68,23 @@ func (a *app) get(ctx context.Context, f Fleet, names []string) error {
 		}
 		found = append(found, p)
 	}
-	if len(found) > 0 {
-		faults = append(faults, a.printProxies(found))
+	return found, errors.Join(faults...)
+}
+
+// some returns the named proxies that are there, or all for no name.
+func (a *app) some(ctx context.Context, f Fleet, names []string) (found []v1.Proxy, _ error) {
+	if len(names) == 0 {
+		return f.List(ctx, a.namespace)
 	}
-	return errors.Join(faults...)
+	for _, name := range names {
+		p, err := f.Get(ctx, a.namespace, name)
+		switch {
+		case errors.Is(err, fleet.ErrNotFound): // not yet, or not any more
+		case err != nil:
+			return nil, err
+		default:
+			found = append(found, p)
+		}
+	}
+	return found, nil
 }

@@ -28,7 +28,7 @@ func (a *app) healthCommand() *cobra.Command {
 		},
 		last: func() (any, func(time.Time) string) {
 			var r health.Result
-			return &r, func(time.Time) string { return healthTable(r) }
+			return &r, func(time.Time) string { return healthTable(a.view(), r) }
 		},
 	})
 }
@@ -38,11 +38,11 @@ func (a *app) probeRound(ctx context.Context, f Fleet) error {
 	if err := f.RunSweep(ctx, fleet.HealthRound(), health.Input{}, &r); err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
-	return a.printOr(r, healthTable(r))
+	return a.printOr(r, healthTable(a.view(), r))
 }
 
 // healthTable shows one provider a line, then what has changed, then what went wrong.
-func healthTable(r health.Result) string {
+func healthTable(v view, r health.Result) string {
 	rows := [][]string{{"PROVIDER", "PASSED", "FAILED", "UNDECIDED", "BREAKER", "OVERDUE", "REPLACED"}}
 	for _, p := range r.Providers {
 		rows = append(rows, []string{
@@ -52,14 +52,14 @@ func healthTable(r health.Result) string {
 	}
 	text := "no running proxies\n"
 	if len(r.Providers) > 0 {
-		text = columns("", rows)
+		text = v.Table("", rows)
 	}
 	if len(r.Changed) > 0 {
 		changes := [][]string{{"PROXY", "HEALTH", "REASON", "FOUND"}}
 		for _, c := range r.Changed {
 			changes = append(changes, []string{c.Proxy, called(c), c.Reason, oneLine(c.Text)})
 		}
-		text += "\n" + columns("", changes)
+		text += "\n" + v.Table("", changes)
 	}
 	return text + healthNotes(r)
 }

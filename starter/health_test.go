@@ -155,7 +155,7 @@ func TestTheScheduleOfRoundsIsTurnedAndShown(t *testing.T) {
 
 			f.fault = fleet.ErrUnavailable
 			_, errOut, code = run(t.Context(), f, "", append([]string{"health"}, c.args...)...)
-			require.Equal(t, exitFailure, code)
+			require.Equal(t, exitUnavailable, code)
 			require.Contains(t, errOut, "health-round")
 		})
 	}
@@ -165,7 +165,7 @@ func TestARoundThatFailedIsAnError(t *testing.T) {
 	t.Parallel()
 	f := &rounds{fakeFleet: &fakeFleet{}, fault: fleet.ErrUnavailable}
 	out, errOut, code := run(t.Context(), f, "", "health", "run")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitUnavailable, code)
 	require.Empty(t, out)
 	require.Contains(t, errOut, "health: ")
 	_, _, code = run(t.Context(), &rounds{fakeFleet: &fakeFleet{}}, "", "health", "run", "everything")

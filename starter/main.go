@@ -6,20 +6,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
-)
 
-// Exit codes.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
+	"github.com/egressfleet/egressfleet/starter/terminal"
 )
 
 func main() { os.Exit(realMain()) }
@@ -32,26 +24,16 @@ func realMain() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
-	cmd := NewCommand(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, Outside{Connect: connect, Now: time.Now})
+	cmd := NewCommand(Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		OutScreen: func() terminal.Screen { return terminal.Of(os.Stdout, os.Getenv) },
+		ErrScreen: func() terminal.Screen { return terminal.Of(os.Stderr, os.Getenv) },
+	}, Outside{Connect: connect, Now: time.Now, Every: every, After: time.After})
 	return ExitCode(os.Stderr, cmd.ExecuteContext(ctx))
 }
 
-// usageError is a fault of the command line itself.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// ExitCode prints an error, one line for each that is joined in it, and returns the
-// exit code for it.
-func ExitCode(w io.Writer, err error) int {
-	if err == nil {
-		return exitOK
-	}
-	_, _ = fmt.Fprintf(w, "starter: %v\n", err)
-	if _, usage := errors.AsType[usageError](err); usage {
-		return exitUsage
-	}
-	return exitFailure
+// every ticks until its second result is called.
+func every(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTicker(d)
+	return t.C, t.Stop
 }

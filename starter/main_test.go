@@ -21,6 +21,7 @@ const (
 	playDead   = "dead"   // writes two lines and ends with code 3
 	playPolite = "polite" // ends on SIGTERM
 	playDeaf   = "deaf"   // does not
+	playFleet  = "fleet"  // is the command line over the fleet of these tests
 	playParent = "parent" // starts a polite child and waits
 )
 
@@ -37,6 +38,13 @@ func TestMain(m *testing.M) {
 
 // play says "up" when it can be signalled.
 func play(role string) int {
+	if role == playFleet {
+		cmd := NewCommand(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, Outside{
+			Connect: func(context.Context, Temporal) (Fleet, func(), error) { return fleetOfThree(), func() {}, nil },
+			Now:     func() time.Time { return noon }, Every: never, After: time.After,
+		})
+		return ExitCode(os.Stderr, cmd.ExecuteContext(context.Background()))
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	switch role {
@@ -85,11 +93,15 @@ func run(ctx context.Context, f Fleet, stdin string, args ...string) (out, errOu
 		Outside{
 			Connect: func(context.Context, Temporal) (Fleet, func(), error) { return f, func() {}, nil },
 			Now:     func() time.Time { return noon },
+			Every:   never, After: time.After,
 		})
 	cmd.SetArgs(args)
 	code = ExitCode(&e, cmd.ExecuteContext(ctx))
 	return o.String(), e.String(), code
 }
+
+// never is the clock of a world where nothing takes long.
+func never(time.Duration) (<-chan time.Time, func()) { return nil, func() {} }
 
 // noon is when the tests are run.
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

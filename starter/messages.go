@@ -23,6 +23,7 @@ func (a *app) replaceCommand() *cobra.Command {
 	var why v1.Why
 	cmd := &cobra.Command{
 		Use: "replace NAME…", Short: "Remove the instances of proxies and make others", Args: atLeast(1),
+		ValidArgsFunction: a.completeNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return a.tell(cmd, names, why.Validate(), message{
 				"replace", "is being replaced",
@@ -40,6 +41,7 @@ func (a *app) retryCommand() *cobra.Command {
 	var why v1.Why
 	cmd := &cobra.Command{
 		Use: "retry NAME…", Short: "Try again now what proxies wait for; releases a blocked one", Args: atLeast(1),
+		ValidArgsFunction: a.completeNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return a.tell(cmd, names, why.Validate(), message{
 				"retry", "is tried again",
@@ -57,7 +59,8 @@ func (a *app) holdCommand() *cobra.Command {
 	var h v1.Hold
 	cmd := &cobra.Command{
 		Use: "hold NAME…", Short: "Take proxies out of discovery; nothing happens at their backends", Args: atLeast(1),
-		Example: "  starter hold a --for 1h --reason billing",
+		ValidArgsFunction: a.completeNames,
+		Example:           "  starter hold a --for 1h --reason billing",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if h.For == "" && cmd.Flags().Changed("for") {
 				return usagef("%s: --for: %q is no time; leave it out for a hold until resume", cmd.CommandPath(), "")
@@ -83,6 +86,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var why v1.Why
 	cmd := &cobra.Command{
 		Use: "resume NAME…", Short: "Give held proxies back to discovery", Args: atLeast(1),
+		ValidArgsFunction: a.completeNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return a.tell(cmd, names, why.Validate(), message{
 				"resume", "is not held any more",
@@ -116,11 +120,11 @@ func (a *app) tell(cmd *cobra.Command, names []string, invalid error, m message)
 				continue
 			}
 			took = append(took, p)
-			if a.output == outputTable {
+			if a.forPeople() {
 				faults = append(faults, a.print(a.namespace+"/"+name+" "+m.said+"\n"))
 			}
 		}
-		if a.output != outputTable {
+		if !a.forPeople() {
 			faults = append(faults, a.printProxies(took))
 		}
 		return errors.Join(faults...)

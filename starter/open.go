@@ -22,7 +22,7 @@ func (a *app) openCommand() *cobra.Command {
 		run: a.runOpenCommand,
 		last: func() (any, func(time.Time) string) {
 			var r openproxy.Result
-			return &r, func(time.Time) string { return openTable(r) }
+			return &r, func(time.Time) string { return openTable(a.view(), r) }
 		},
 	})
 }
@@ -48,7 +48,7 @@ func (a *app) checkOpen(ctx context.Context, f Fleet, in openproxy.Input) error 
 	if fault != nil && (!told || app.Type() != openproxy.ErrNoSecondProber) {
 		return fmt.Errorf("open: %w", fault)
 	}
-	if err := a.printOr(r, openTable(r)); err != nil {
+	if err := a.printOr(r, openTable(a.view(), r)); err != nil {
 		return err
 	}
 	if fault != nil {
@@ -58,13 +58,13 @@ func (a *app) checkOpen(ctx context.Context, f Fleet, in openproxy.Input) error 
 }
 
 // openTable shows what was counted, who is open, and who has changed.
-func openTable(r openproxy.Result) string {
+func openTable(v view, r openproxy.Result) string {
 	rows := [][]string{{"PROVIDER", "OPEN", "CLOSED", "UNKNOWN"}}
 	for name, n := range r.Counts {
 		rows = append(rows, []string{name, strconv.Itoa(n.Open), strconv.Itoa(n.Closed), strconv.Itoa(n.Unknown)})
 	}
 	slices.SortFunc(rows[1:], slices.Compare)
-	text := columns("", rows)
+	text := v.Table("", rows)
 	if len(r.Open) > 0 {
 		text += "\nopen: " + strings.Join(r.Open, ", ") + "\n"
 	}
@@ -73,7 +73,7 @@ func openTable(r openproxy.Result) string {
 		for _, c := range r.Changed {
 			changed = append(changed, []string{c.Proxy, string(c.Status), c.Reason, oneLine(c.Text)})
 		}
-		text += "\n" + columns("", changed)
+		text += "\n" + v.Table("", changed)
 	}
 	var notes strings.Builder
 	for _, f := range r.Faults {

@@ -97,7 +97,7 @@ func TestOpenRunWithoutASecondProberFails(t *testing.T) {
 	require.Equal(t, "starter: open: start a worker with the role outside\n", errOut)
 	c.fault = fleet.ErrUnavailable
 	out, errOut, code = run(t.Context(), c, "", "open", "run")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitUnavailable, code)
 	require.Empty(t, out)
 	require.Contains(t, errOut, "open: "+fleet.ErrUnavailable.Error())
 }

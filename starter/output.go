@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -17,18 +15,22 @@ import (
 // The forms of an answer.
 const (
 	outputTable = "table"
+	outputWide  = "wide" // a table of more columns
 	outputJSON  = "json"
 	outputYAML  = "yaml"
 )
 
+func outputs() []string { return []string{outputTable, outputWide, outputJSON, outputYAML} }
+
 func checkOutput(form string) error {
-	switch form {
-	case outputTable, outputJSON, outputYAML:
-		return nil
-	default:
-		return usagef("--output: %q is neither table, json nor yaml", form)
+	if !slices.Contains(outputs(), form) {
+		return usagef("--output: %q is neither table, wide, json nor yaml", form)
 	}
+	return nil
 }
+
+// forPeople reports whether the answer is a text, and no object.
+func (a *app) forPeople() bool { return a.output == outputTable || a.output == outputWide }
 
 // printProxies writes one Proxy as an object and several as {"items": […]}, as the
 // API does, or as documents that "apply" reads. It never shows user-data.
@@ -38,8 +40,8 @@ func (a *app) printProxies(proxies []v1.Proxy) error {
 		proxies[i].Spec = proxies[i].Spec.Redacted()
 	}
 	switch {
-	case a.output == outputTable:
-		return a.print(table(proxies, a.Now(), a.namespace == ""))
+	case a.forPeople():
+		return a.print(table(a.view(), proxies))
 	case a.output == outputYAML:
 		return a.printYAML(proxies)
 	case len(proxies) == 1:
@@ -82,47 +84,6 @@ func (a *app) printYAMLOf(value any) error {
 		return err
 	}
 	return a.print(string(text))
-}
-
-// table shows one Proxy a line. Messages are left to describe: they fit no line.
-func table(proxies []v1.Proxy, now time.Time, namespaces bool) string {
-	if len(proxies) == 0 {
-		return "no proxies\n"
-	}
-	header := []string{"NAME", "PROVIDER", "PHASE", "ADDRESS", "REASON", "AGE"}
-	rows := make([][]string, 0, len(proxies))
-	for _, p := range proxies {
-		row := []string{
-			p.Metadata.Name, p.Spec.Provider, string(p.Status.Phase), address(p), reason(p),
-			age(now, p.Metadata.CreatedAt),
-		}
-		if namespaces {
-			row = append([]string{p.Metadata.Namespace}, row...)
-		}
-		rows = append(rows, row)
-	}
-	if namespaces {
-		header = append([]string{"NAMESPACE"}, header...)
-	}
-	return columns("", append([][]string{header}, rows...))
-}
-
-// columns aligns rows with two spaces between cells; an empty cell becomes "-".
-func columns(indent string, rows [][]string) string {
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = cell
-			if cell == "" {
-				cells[i] = "-"
-			}
-		}
-		_, _ = w.Write([]byte(indent + strings.Join(cells, "\t") + "\n"))
-	}
-	_ = w.Flush()
-	return b.String()
 }
 
 // address is ip:port, or nothing while there is no IP.

@@ -34,7 +34,7 @@ func (a *app) healthPlanCommand() *cobra.Command {
 					return fmt.Errorf("health: %w", err)
 				}
 				plan := planOf(proxies)
-				return a.printOr(plan, planTable(plan))
+				return a.printOr(plan, planTable(a.view(), plan))
 			})
 		},
 	}
@@ -58,7 +58,7 @@ func planOf(proxies []v1.Proxy) []plannedProbe {
 	return plan
 }
 
-func planTable(plan []plannedProbe) string {
+func planTable(v view, plan []plannedProbe) string {
 	if len(plan) == 0 {
 		return "no proxies\n"
 	}
@@ -70,7 +70,7 @@ func planTable(plan []plannedProbe) string {
 		}
 		rows = append(rows, []string{line.Proxy, line.Address, probed, line.Why})
 	}
-	return columns("", rows)
+	return v.Table("", rows)
 }
 
 // checkPlanCommand asks no backend: it says what the last round asked, and when the next
@@ -94,7 +94,7 @@ func (a *app) checkPlanCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("check: %w", err)
 				}
-				return a.printOr(r, checkTable(r, a.Now())+"\n"+a.stateText(state))
+				return a.printOr(r, checkTable(a.view(), r)+"\n"+a.stateText(state))
 			})
 		},
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +25,7 @@ func (a *app) providersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "providers", Short: "List what is configured, and whether the providers file is served", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer a.slowly("waiting for the API to answer")()
 			list, err := askProviders(cmd.Context(), api)
 			if err != nil {
 				return err
@@ -52,7 +52,9 @@ func askProviders(ctx context.Context, api string) (list v1.ProviderList, err er
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return list, fmt.Errorf("the API at %s cannot be reached; is \"make run\" running? (%w)", api, err)
+		return list, codedError{
+			fmt.Errorf("the API at %s cannot be reached; is \"make run\" running? (%w)", api, err), exitUnavailable,
+		}
 	}
 	defer func() { _ = res.Body.Close() }()
 	body := json.NewDecoder(io.LimitReader(res.Body, mostProviders))
@@ -65,7 +67,7 @@ func askProviders(ctx context.Context, api string) (list v1.ProviderList, err er
 }
 
 func (a *app) printProviders(list v1.ProviderList) error {
-	return a.printOr(list, providerTable(list, a.Now()))
+	return a.printOr(list, providerTable(a.view(), list))
 }
 
 // verdict is the outcome of a check in a word or two.
@@ -87,20 +89,20 @@ func verdict(c *v1.ProviderCheck) string {
 
 // providerTable shows one provider a line, and under them whether they are what the
 // file says.
-func providerTable(list v1.ProviderList, now time.Time) string {
+func providerTable(v view, list v1.ProviderList) string {
 	rows, targets := [][]string{{"NAME", "TYPE", "AGE", "CHECK"}}, targetHeader()
 	for _, p := range list.Items {
-		rows = append(rows, []string{p.Name, p.Type, age(now, p.LoadedAt), verdict(p.Check)})
+		rows = append(rows, []string{p.Name, p.Type, age(v.now, p.LoadedAt), verdict(p.Check)})
 		if p.Check != nil && p.Check.Supported {
-			targets = append(targets, targetRows(p.Name, *p.Check, now)...)
+			targets = append(targets, targetRows(p.Name, *p.Check, v.now)...)
 		}
 	}
 	text := "no providers\n"
 	if len(list.Items) > 0 {
-		text = columns("", rows)
+		text = v.Table("", rows)
 	}
 	if len(targets) > 1 {
-		text += "\n" + columns("", targets)
+		text += "\n" + v.Table("", targets)
 	}
 	if list.Checks.Error != "" {
 		text += "\nchecks: " + oneLine(list.Checks.Error) + "\n"
@@ -110,9 +112,9 @@ func providerTable(list v1.ProviderList, now time.Time) string {
 		return text
 	case v1.ConfigurationRetained:
 		return text + fmt.Sprintf("\n%s cannot be used for %s, these are from %s before that: %s\n",
-			c.File, age(now, c.Since), age(c.Since, c.LoadedAt), oneLine(c.Error))
+			c.File, age(v.now, c.Since), age(c.Since, c.LoadedAt), oneLine(c.Error))
 	default:
 		return text + fmt.Sprintf("\n%s cannot be used for %s, and never could: %s\n",
-			c.File, age(now, c.Since), oneLine(c.Error))
+			c.File, age(v.now, c.Since), oneLine(c.Error))
 	}
 }

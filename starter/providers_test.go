@@ -100,7 +100,7 @@ func TestAnAPIThatCannotTellSaysWhy(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", strings.TrimPrefix(gone.URL, "http://"))
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, exitUnavailable, code)
 	require.Contains(t, errOut, "cannot be reached")
 
 	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", "a b")

@@ -221,7 +221,7 @@ func TestASweepThatFails(t *testing.T) {
 	} {
 		s := &fakeSweeps{fail: fmt.Errorf("%w: gone", fleet.ErrUnavailable)}
 		out, errOut, code := run(t.Context(), &fakeFleet{Sweeps: s}, "", strings.Fields(args)...)
-		require.Equal(t, 1, code, args)
+		require.Equal(t, exitUnavailable, code, args)
 		require.Empty(t, out, args)
 		require.Contains(t, errOut, "unavailable", args)
 	}

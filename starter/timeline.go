@@ -13,6 +13,7 @@ import (
 func (a *app) timelineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "timeline NAME", Short: "Show what became of a proxy, step by step, the newest last", Args: exactly(1),
+		ValidArgsFunction: a.completeOneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withFleet(cmd.Context(), func(ctx context.Context, f Fleet) error { return a.timeline(ctx, f, args[0]) })
 		},
@@ -29,11 +30,11 @@ func (a *app) timeline(ctx context.Context, f Fleet, name string) error {
 	list := struct {
 		Items []v1.Event `json:"items"`
 	}{append([]v1.Event{}, events...)} // [] rather than null
-	return a.printOr(list, eventTable("", events))
+	return a.printOr(list, eventTable(a.view(), "", events))
 }
 
 // eventTable shows one event a line.
-func eventTable(indent string, events []v1.Event) string {
+func eventTable(v view, indent string, events []v1.Event) string {
 	if len(events) == 0 {
 		return indent + "nothing yet\n"
 	}
@@ -43,5 +44,5 @@ func eventTable(indent string, events []v1.Event) string {
 			e.At.UTC().Format(time.DateTime), string(e.Phase), e.Reason, e.Class, oneLine(e.Detail),
 		})
 	}
-	return columns(indent, rows)
+	return v.Table(indent, rows)
 }

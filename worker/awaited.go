@@ -127,6 +127,27 @@ func (a *awaitedFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1
 	return f.LastChecks(ctx)
 }
 
+func (a *awaitedFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
+	return ask(a, func(f *fleet.Client) (v1.Collection, error) { return f.LastCollection(ctx) })
+}
+
+func (a *awaitedFleet) SendFeedback(ctx context.Context, b fleet.FeedbackBatch) error {
+	f, err := a.get()
+	if err != nil {
+		return err
+	}
+	return f.SendFeedback(ctx, b)
+}
+
+// Bans waits for the fleet as List does.
+func (a *awaitedFleet) Bans(ctx context.Context, known int64) (fleet.Bans, error) {
+	select {
+	case <-a.there:
+	case <-ctx.Done():
+	}
+	return ask(a, func(f *fleet.Client) (fleet.Bans, error) { return f.Bans(ctx, known) })
+}
+
 func (a *awaitedFleet) Ready(ctx context.Context) error {
 	f, err := a.get()
 	if err != nil {

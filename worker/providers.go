@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"go.opentelemetry.io/otel"
-
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/providers/all"
@@ -27,13 +25,13 @@ func (p *process) loadProviders(ctx context.Context) error {
 	}
 	p.releaser = newReleaser(p.log)
 	measured := newReloadMetrics(p.registry)
-	metrics := decorators.NewMetrics(p.registry)
+	metrics, tracer := decorators.NewMetrics(p.registry), p.traces.Work().Tracer(tracerName)
 	p.providers = registry.NewLive(registry.LiveOptions{
 		File: p.cfg.ProvidersFile, Logger: p.log,
 		Options: registry.Options{
 			Installation: p.cfg.Installation, Factories: all.Factories(),
 			Decorate: func(name, _ string, inner providers.Provider) providers.Provider {
-				return decorators.Stack(inner, name, otel.Tracer(tracerName), metrics)
+				return decorators.Stack(inner, name, tracer, metrics)
 			},
 		},
 		Reloaded: func(o registry.Outcome) {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/codec"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/workflows"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
@@ -71,6 +73,7 @@ func (p *process) startWorker(ctx context.Context) error {
 		MaxConcurrentActivityExecutionSize: p.cfg.MaxConcurrentActivities,
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("worker", err) },
+		Interceptors:                       p.interceptors,
 	})
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
 	instances := &activities.Instances{
@@ -101,7 +104,15 @@ func (p *process) serveAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := server.Options{Logger: p.log, Providers: p.shownProviders, Codec: endpoint}
+	links, err := p.workflowURL()
+	if err != nil {
+		return err
+	}
+	options := server.Options{
+		Logger: p.log, Providers: p.shownProviders, Codec: endpoint, WorkflowURL: links,
+		Feedback: policyOf(p.cfg.Feedback), FeedbackMetrics: feedback.NewMetrics(p.registry),
+		Traces: p.traces.Requests(), Metrics: p.registry,
+	}
 	if err := p.guard(&options); err != nil {
 		return usageError{err}
 	}
@@ -109,6 +120,14 @@ func (p *process) serveAPI(ctx context.Context) error {
 	s := server.New(p.awaited, options) //nolint:contextcheck // every request has its own
 	p.stopAPI = p.background(ctx, "API", func(ctx context.Context) error { return s.Run(ctx, p.api) })
 	return nil
+}
+
+// policyOf is what reports lead to, as the fleet takes it.
+func policyOf(f config.Feedback) fleet.FeedbackPolicy {
+	return fleet.FeedbackPolicy{
+		BanFor: f.BanFor, Window: f.Window, Replace: f.ReplaceAt, Hold: f.HoldAt, HoldFor: f.HoldFor,
+		Budget: f.Budget, Floor: f.Floor,
+	}
 }
 
 // guard adds who may ask, and what the API proves itself with.

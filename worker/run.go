@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 
 	"github.com/egressfleet/egressfleet/activities/probe"
@@ -21,6 +22,7 @@ import (
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
+	"github.com/egressfleet/egressfleet/internal/tracing"
 	"github.com/egressfleet/egressfleet/providers/registry"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
@@ -81,6 +83,9 @@ type process struct {
 	stops    []func() error
 	stopAPI  func() error // before all others, though it is served before Temporal is reached
 
+	traces       *tracing.Traces // nil without
+	interceptors []interceptor.WorkerInterceptor
+
 	temporal  client.Client
 	fleet     *fleet.Client
 	keys      *codec.Ring
@@ -100,7 +105,7 @@ type process struct {
 // process.
 func (p *process) steps() []func(context.Context) error {
 	type step = func(context.Context) error
-	steps := []step{p.serveMetrics, p.readKeys}
+	steps := []step{p.openTraces, p.serveMetrics, p.readKeys}
 	add := func(role config.Role, more ...step) {
 		if p.cfg.Plays(role) {
 			steps = append(steps, more...)
@@ -181,6 +186,9 @@ func (p *process) connect(ctx context.Context) error {
 	}
 	server.Options.Logger = log.NewStructuredLogger(p.log)
 	p.keys.Secure(&server.Options)
+	if err := errors.Join(p.trace(&server.Options), p.measure(&server.Options)); err != nil {
+		return err
+	}
 	patience := p.opts.DialPatience
 	if patience == 0 {
 		patience = dialPatience

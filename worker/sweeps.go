@@ -19,7 +19,7 @@ func schedules(every config.Intervals) []fleet.Schedule {
 	return []fleet.Schedule{gc, drift, check, fleet.HealthRound()}
 }
 
-// sweeps are the hands of the scheduled workflows.
+// sweeps are the hands of the scheduled workflows, and of feedback.
 func (p *process) sweeps(instances *activities.Instances) []any {
 	metrics := activities.NewSweepMetrics(p.registry)
 	return []any{
@@ -37,5 +37,6 @@ func (p *process) sweeps(instances *activities.Instances) []any {
 		&activities.Drift{
 			Instances: instances, Names: p.providers.Names, Fleet: hands.Watched{Client: p.fleet}, Metrics: metrics,
 		},
+		&activities.Feedback{Fleet: hands.Judged{Client: p.fleet}, Metrics: activities.NewFeedbackMetrics(p.registry)},
 	}
 }

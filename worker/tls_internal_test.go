@@ -21,6 +21,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/internal/telemetry"
 )
 
 // issue writes a certificate for 127.0.0.1 and its key, and returns who trusts it.
@@ -95,7 +96,7 @@ func TestTheAPIIsServedByTLSToThoseWithAToken(t *testing.T) {
 		log: slog.New(slog.DiscardHandler), cfg: config.Config{API: config.API{
 			Listen: config.Listen{Host: "127.0.0.1"}, TokensFile: tokens, TLS: files,
 		}},
-		failed: make(chan error, 1),
+		failed: make(chan error, 1), registry: telemetry.NewRegistry(),
 	}
 	require.NoError(t, p.listenAPI(t.Context()))
 	require.NoError(t, p.serveAPI(t.Context()))

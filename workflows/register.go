@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/workflows/drift"
+	"github.com/egressfleet/egressfleet/workflows/feedback"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/health"
 	"github.com/egressfleet/egressfleet/workflows/installation"
@@ -23,5 +24,6 @@ func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
 	w.RegisterWorkflowWithOptions(health.Run, workflow.RegisterOptions{Name: health.WorkflowType})
 	w.RegisterWorkflowWithOptions(openproxy.Run, workflow.RegisterOptions{Name: openproxy.WorkflowType})
 	w.RegisterWorkflowWithOptions(gc.Run, workflow.RegisterOptions{Name: gc.WorkflowType})
+	w.RegisterWorkflowWithOptions(feedback.Run, workflow.RegisterOptions{Name: feedback.WorkflowType})
 	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
 }

@@ -149,6 +149,7 @@ func TestABadFileNamesTheKeyAndTheValue(t *testing.T) {
 		{one("scopes: [a]"), `tokens[0].scopes[0]: "a" is not one of [discovery read write admin]`},
 		{one("scopes: [read], namespaces: [A]"), `tokens[0].namespaces[0]: "A" is not a DNS label`},
 		{one("scopes: [read], labels: 'a in b'"), `tokens[0].labels: "a in b" is not a label selector`},
+		{one(`scopes: [read], labels: "\0team=a"`), `tokens[0].labels: "\x00team=a" is not a label selector`},
 		{one("scopes: [read], requestsPerSecond: 0"), "tokens[0].requestsPerSecond: 0 is not above 0"},
 		{one("scopes: [read], requestsPerSecond: -1"), "tokens[0].requestsPerSecond: -1 is not above 0"},
 		{"tokens:\n- {scopes: [read], " + hash + "}\n", `tokens[0].name: "" is not a DNS label`},

@@ -56,8 +56,20 @@ func (b book) find(token string) *Grant {
 	return b[at].grant
 }
 
-// parse reads a file. Errors name the key and the value, but never a hash.
+// mayBeHash is what a hash looks like, and a token as well.
+var mayBeHash = regexp.MustCompile(`[0-9a-fA-F]{16,}`)
+
+// parse reads a file. Errors name the key and the value, but never a hash, also where one
+// stands in the place of a key.
 func parse(text []byte) (book, error) {
+	all, err := read(text)
+	if err != nil {
+		return nil, errors.New(mayBeHash.ReplaceAllString(err.Error(), "(hidden)"))
+	}
+	return all, nil
+}
+
+func read(text []byte) (book, error) {
 	var file struct {
 		Tokens []entry `yaml:"tokens"`
 	}
@@ -112,9 +124,9 @@ func (e entry) page() (page, error) {
 			return page{}, fmt.Errorf("namespaces[%d]: %q is not a DNS label", i, namespace)
 		}
 	}
-	selector, err := labels.Parse(e.Labels)
+	selector, err := selectorOf(e.Labels)
 	if err != nil {
-		return page{}, fmt.Errorf("labels: %q is not a label selector: %w", e.Labels, err)
+		return page{}, err
 	}
 	perSecond := usualPerSecond * 1.0
 	if e.PerSecond != nil {
@@ -127,6 +139,17 @@ func (e entry) page() (page, error) {
 		Name: e.Name, scope: scope, namespaces: e.Namespaces, selector: selector,
 		allowance: rate.NewLimiter(rate.Limit(perSecond), max(1, int(atOnce*perSecond))),
 	}}, nil
+}
+
+func selectorOf(text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err == nil && strings.Contains(text, "\x00") { // behind which Parse reads nothing
+		err = errors.New("it holds a zero byte")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("labels: %q is not a label selector: %w", text, err)
+	}
+	return selector, nil
 }
 
 // most is the highest of the scopes, which holds the others.

@@ -185,6 +185,27 @@ func (e PickProxyParamsHealthy) Valid() bool {
 	}
 }
 
+// Defines values for ReportProxyParamsHealthy.
+const (
+	ReportProxyParamsHealthyAny   ReportProxyParamsHealthy = "any"
+	ReportProxyParamsHealthyFalse ReportProxyParamsHealthy = "false"
+	ReportProxyParamsHealthyTrue  ReportProxyParamsHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the ReportProxyParamsHealthy enum.
+func (e ReportProxyParamsHealthy) Valid() bool {
+	switch e {
+	case ReportProxyParamsHealthyAny:
+		return true
+	case ReportProxyParamsHealthyFalse:
+		return true
+	case ReportProxyParamsHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListProxiesParamsHealth.
 const (
 	ListProxiesParamsHealthFalse   ListProxiesParamsHealth = "false"
@@ -290,6 +311,9 @@ type MetadataInput = v1.Metadata
 // Example: default
 type Name = string
 
+// NameOfThePath A name as the path has it; empty is left out.
+type NameOfThePath = string
+
 // Phase - `Pending`: nothing at the backend yet
 // - `Provisioning`: created, not yet running with an address
 // - `Running`: running with an address
@@ -390,6 +414,12 @@ type ProxyStatus = v1.ProxyStatus
 // Reason Why something is asked for, for people; at most 1024 bytes. It is kept with the Proxy.
 type Reason = string
 
+// Report What a client met at a site through a proxy.
+type Report = v1.Report
+
+// Reported What became of a report, and the next proxy. Fields may be added.
+type Reported = v1.Reported
+
 // SecretRef One key of one secret.
 type SecretRef = v1.SecretRef
 
@@ -400,6 +430,9 @@ type Timeline struct {
 
 // Why What replace, retry and resume are asked with. The body may be left out.
 type Why = v1.Why
+
+// FilterFor defines model for filterFor.
+type FilterFor = string
 
 // FilterHealthy defines model for filterHealthy.
 type FilterHealthy string
@@ -520,6 +553,10 @@ type GetDiscoveryParams struct {
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy GetDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
 
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
+
 	// Limit At most so many; 0 is all.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -562,6 +599,10 @@ type WatchDiscoveryParams struct {
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy WatchDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
 
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
+
 	// LastEventID The ID of the last event that was seen.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
@@ -594,6 +635,10 @@ type PickProxyParams struct {
 
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy PickProxyParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
 }
 
 // PickProxyParamsFormat defines parameters for PickProxy.
@@ -601,6 +646,30 @@ type PickProxyParamsFormat string
 
 // PickProxyParamsHealthy defines parameters for PickProxy.
 type PickProxyParamsHealthy string
+
+// ReportProxyParams defines parameters for ReportProxy.
+type ReportProxyParams struct {
+	// Namespace Only those of this namespace.
+	Namespace FilterNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Zone Only those of this zone.
+	Zone FilterZone `form:"zone,omitempty" json:"zone,omitempty"`
+
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
+	Healthy ReportProxyParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+}
+
+// ReportProxyParamsHealthy defines parameters for ReportProxy.
+type ReportProxyParamsHealthy string
 
 // ListProxiesParams defines parameters for ListProxies.
 type ListProxiesParams struct {
@@ -765,6 +834,9 @@ type ListAllProxiesParams struct {
 
 // ListAllProxiesParamsHealth defines parameters for ListAllProxies.
 type ListAllProxiesParamsHealth string
+
+// ReportProxyJSONRequestBody defines body for ReportProxy for application/json ContentType.
+type ReportProxyJSONRequestBody = Report
 
 // ApplyProxyJSONRequestBody defines body for ApplyProxy for application/json ContentType.
 type ApplyProxyJSONRequestBody = ProxyInput
@@ -966,6 +1038,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/discovery/pick (the `PickProxy` operationId).
 	PickProxy(ctx context.Context, params *PickProxyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportProxyWithBody Say what a site did to a proxy, and get the next one
+	//
+	// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+	// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+	//
+	// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+	// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+	//
+	// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+	// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+	ReportProxyWithBody(ctx context.Context, params *ReportProxyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportProxy Say what a site did to a proxy, and get the next one
+	//
+	// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+	// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+	//
+	// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+	// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+	//
+	// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+	// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+	ReportProxy(ctx context.Context, params *ReportProxyParams, body ReportProxyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListProxies List the Proxies of a namespace
 	//
@@ -1235,6 +1339,58 @@ func (c *Client) WatchDiscovery(ctx context.Context, params *WatchDiscoveryParam
 // Corresponds with GET /v1/discovery/pick (the `PickProxy` operationId).
 func (c *Client) PickProxy(ctx context.Context, params *PickProxyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPickProxyRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportProxyWithBody Say what a site did to a proxy, and get the next one
+//
+// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+//
+// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+//
+// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+func (c *Client) ReportProxyWithBody(ctx context.Context, params *ReportProxyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportProxyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportProxy Say what a site did to a proxy, and get the next one
+//
+// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+//
+// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+//
+// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+func (c *Client) ReportProxy(ctx context.Context, params *ReportProxyParams, body ReportProxyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportProxyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1724,6 +1880,14 @@ func NewGetDiscoveryRequest(server string, params *GetDiscoveryParams) (*http.Re
 			}
 		}
 
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "for", params.For, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 			return nil, err
 		} else {
@@ -1853,6 +2017,14 @@ func NewWatchDiscoveryRequest(server string, params *WatchDiscoveryParams) (*htt
 			}
 		}
 
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "for", params.For, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -1974,6 +2146,14 @@ func NewPickProxyRequest(server string, params *PickProxyParams) (*http.Request,
 			}
 		}
 
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "for", params.For, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -1984,6 +2164,109 @@ func NewPickProxyRequest(server string, params *PickProxyParams) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewReportProxyRequest calls the generic ReportProxy builder with application/json body
+func NewReportProxyRequest(server string, params *ReportProxyParams, body ReportProxyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportProxyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReportProxyRequestWithBody constructs an http.Request for the ReportProxy method, with any body, and a specified content type
+func NewReportProxyRequestWithBody(server string, params *ReportProxyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/discovery/report")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "provider", params.Provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "region", params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "zone", params.Zone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "labels", params.Labels, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "healthy", params.Healthy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -3030,6 +3313,38 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/discovery/pick (the `PickProxy` operationId).
 	PickProxyWithResponse(ctx context.Context, params *PickProxyParams, reqEditors ...RequestEditorFn) (*PickProxyResponse, error)
 
+	// ReportProxyWithBodyWithResponse Say what a site did to a proxy, and get the next one
+	//
+	// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+	// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+	//
+	// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+	// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+	//
+	// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+	// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+	ReportProxyWithBodyWithResponse(ctx context.Context, params *ReportProxyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportProxyResponse, error)
+
+	// ReportProxyWithResponse Say what a site did to a proxy, and get the next one
+	//
+	// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+	// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+	//
+	// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+	// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+	//
+	// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+	// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+	ReportProxyWithResponse(ctx context.Context, params *ReportProxyParams, body ReportProxyJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportProxyResponse, error)
+
 	// ListProxiesWithResponse List the Proxies of a namespace
 	//
 	// Sorted by name. A namespace is only a part of a name, so one without Proxies is an empty list, not
@@ -3673,6 +3988,152 @@ func (r PickProxyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PickProxyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReportProxyResponse200Headers the declared response headers of an HTTP 200 response for ReportProxy
+type ReportProxyResponse200Headers struct {
+	Age int
+}
+
+// ReportProxyResponse401Headers the declared response headers of an HTTP 401 response for ReportProxy
+type ReportProxyResponse401Headers struct {
+	WWWAuthenticate string
+}
+
+// ReportProxyResponse429Headers the declared response headers of an HTTP 429 response for ReportProxy
+type ReportProxyResponse429Headers struct {
+	RetryAfter int
+}
+
+// ReportProxyResponse503Headers the declared response headers of an HTTP 503 response for ReportProxy
+type ReportProxyResponse503Headers struct {
+	RetryAfter int
+}
+
+type ReportProxyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Reported
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *Unreadable
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthenticated
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFound
+	// ApplicationproblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationproblemJSON408 *TooSlow
+	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationproblemJSON413 *TooLarge
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *WrongType
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *Invalid
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooMany
+	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
+	ApplicationproblemJSON500 *Internal
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *Unavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReportProxyResponse200Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReportProxyResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReportProxyResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReportProxyResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReportProxyResponse) GetJSON200() *Reported {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON400() *Unreadable {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON401() *Unauthenticated {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON404() *NotFound {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON408() *TooSlow {
+	return r.ApplicationproblemJSON408
+}
+
+// GetApplicationproblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON413() *TooLarge {
+	return r.ApplicationproblemJSON413
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON415() *WrongType {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON422() *Invalid {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON429() *TooMany {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON500() *Internal {
+	return r.ApplicationproblemJSON500
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReportProxyResponse) GetApplicationproblemJSON503() *Unavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReportProxyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportProxyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportProxyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportProxyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5278,6 +5739,50 @@ func (c *ClientWithResponses) PickProxyWithResponse(ctx context.Context, params 
 	return ParsePickProxyResponse(rsp)
 }
 
+// ReportProxyWithBodyWithResponse Say what a site did to a proxy, and get the next one
+//
+// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+//
+// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+//
+// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+func (c *ClientWithResponses) ReportProxyWithBodyWithResponse(ctx context.Context, params *ReportProxyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportProxyResponse, error) {
+	rsp, err := c.ReportProxyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportProxyResponse(rsp)
+}
+
+// ReportProxyWithResponse Say what a site did to a proxy, and get the next one
+//
+// `banned` and `captcha` are remembered by egress IP and domain, an hour unless configured otherwise: `?for=` of
+// that domain, or of one below it, leaves the proxy out at once. `timeout` and `slow` speak against the proxy.
+//
+// A proxy that enough domains speak against within a while is replaced or held, within a budget for each provider
+// and never below a floor of usable ones. That happens later; the timeline of the proxy says why.
+//
+// The answer is the next proxy, as pick draws it for the domain, and never the one that was reported. A report of
+// an instance that is not there any more counts for nothing, and says so. Repeating a report changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/discovery/report (the `ReportProxy` operationId).
+func (c *ClientWithResponses) ReportProxyWithResponse(ctx context.Context, params *ReportProxyParams, body ReportProxyJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportProxyResponse, error) {
+	rsp, err := c.ReportProxy(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportProxyResponse(rsp)
+}
+
 // ListProxiesWithResponse List the Proxies of a namespace
 //
 // Sorted by name. A namespace is only a part of a name, so one without Proxies is an empty list, not
@@ -6006,6 +6511,152 @@ func ParsePickProxyResponse(rsp *http.Response) (*PickProxyResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers PickProxyResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReportProxyResponse parses an HTTP response from a ReportProxyWithResponse call
+func ParseReportProxyResponse(rsp *http.Response) (*ReportProxyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportProxyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Reported
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Unreadable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthenticated
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest TooSlow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest TooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest WrongType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Invalid
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooMany
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Unavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReportProxyResponse200Headers
+		if values := rsp.Header.Values("Age"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Age", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Age = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReportProxyResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReportProxyResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReportProxyResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: ""}); err != nil {

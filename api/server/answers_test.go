@@ -57,6 +57,17 @@ func panicking(with any) func(*stage, *testing.T) {
 	return func(s *stage, _ *testing.T) { s.fleet.boom = with }
 }
 
+// banned is a fleet that remembers a ban, and one that is over.
+func banned(s *stage, t *testing.T) {
+	later := birth.Add(time.Hour).Unix()
+	s.fleet.bans = fleet.Bans{Revision: 1, Bans: map[string]map[string]int64{
+		"example.com": {"203.0.113.7": later, "203.0.113.8": birth.Unix()}, "other.example": {"203.0.113.8": later},
+	}}
+	refreshed(s, t)
+}
+
+func bansUnknown(s *stage, t *testing.T) { s.server.RefreshList(t.Context()) }
+
 func stale(age time.Duration) func(*stage, *testing.T) {
 	return func(s *stage, t *testing.T) {
 		refreshed(s, t)
@@ -154,6 +165,38 @@ var answers = map[string]call{
 		s.fleet.proxies = nil
 		refreshed(s, t)
 	}},
+
+	"report of a ban": {
+		"POST", "/v1/discovery/report",
+		`{"proxy": "http://203.0.113.7:3128", "domain": "WWW.Example.com", "kind": "banned", "sticky": "k"}`, nil, refreshed,
+	},
+	"report of a timeout": {
+		"POST", "/v1/discovery/report?namespace=crawl",
+		`{"proxy": "default/a", "domain": "example.com", "kind": "timeout"}`, nil, refreshed,
+	},
+	"report of an instance that is gone": {
+		"POST", "/v1/discovery/report?namespace=crawl",
+		`{"proxy": "default/a", "domain": "example.com", "kind": "banned", "egressIP": "192.0.2.1"}`, nil, refreshed,
+	},
+	"report with no proxy to follow": {
+		"POST", "/v1/discovery/report?namespace=nobody",
+		`{"proxy": "default/a", "domain": "example.com", "kind": "slow"}`, nil, refreshed,
+	},
+	"report of a proxy that is not there": {
+		"POST", "/v1/discovery/report",
+		`{"proxy": "http://user:secret@192.0.2.1:3128", "domain": "example.com", "kind": "slow"}`, nil, refreshed,
+	},
+	"report of an unknown kind": {
+		"POST", "/v1/discovery/report", `{"proxy": "default/a", "domain": "example.com", "kind": "angry"}`, nil, refreshed,
+	},
+	"report before the first list": {
+		"POST", "/v1/discovery/report", `{"proxy": "default/a", "domain": "example.com", "kind": "slow"}`, nil, nil,
+	},
+	"discovery for a site that bans": {"GET", "/v1/discovery?format=txt&for=www.example.com", "", nil, banned},
+	"pick for a site that bans":      {"GET", "/v1/discovery/pick?namespace=default&for=example.com", "", nil, banned},
+	"discovery for no host name":     {"GET", "/v1/discovery?for=a%20b", "", nil, banned},
+	"discovery for every site":       {"GET", "/v1/discovery?for=co.uk", "", nil, banned},
+	"discovery before the bans":      {"GET", "/v1/discovery?for=example.com", "", nil, bansUnknown},
 
 	"providers": {"GET", "/v1/providers", "", nil, nil},
 	"providers after a check": {"GET", "/v1/providers", "", nil, func(s *stage, _ *testing.T) {

@@ -46,6 +46,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			if grant, err = s.admit(c); err != nil {
 				return err
 			}
+		} else if err := ofThisMachine(c.Request()); err != nil && c.Path() != "" { // where there is something
+			return err
 		}
 		c.Set(grantKey, grant)
 		c.SetRequest(c.Request().WithContext(access.With(c.Request().Context(), grant)))
@@ -137,9 +139,9 @@ func allow(scope access.Scope) echo.MiddlewareFunc {
 }
 
 // audit writes one line for each request that would change something: who, what, and
-// what came of it.
+// what came of it. A report changes nothing by itself; what it leads to has its own line.
 func (s *Server) audit(ctx context.Context, c echo.Context) {
-	if method := c.Request().Method; method == http.MethodGet || method == http.MethodHead {
+	if method := c.Request().Method; method == http.MethodGet || method == http.MethodHead || c.Path() == reportPath {
 		return
 	}
 	who := "nobody"

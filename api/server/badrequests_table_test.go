@@ -4,7 +4,7 @@ import "strings"
 
 // badRoutes are about paths and methods.
 var badRoutes = map[string]badRequest{
-	"a path of nothing":               {"GET", "/", "", nil, nothing},
+	"a path of nothing":               {"GET", "/v1", "", nil, nothing},
 	"a path of another version":       {"GET", "/v2/discovery", "", nil, nothing},
 	"a path with a slash at its end":  {"GET", "/v1/discovery/", "", nil, nothing},
 	"a path in capitals":              {"GET", "/V1/discovery", "", nil, nothing},

@@ -82,6 +82,7 @@ func TestEveryBadRequestIsToldWhatIsWrong(t *testing.T) {
 	all := map[string]badRequest{}
 	for _, table := range []map[string]badRequest{
 		badRoutes, badNames, badBodies, badFields, badValues, badLabels, badParameters, badMessages, badDeletes,
+		badDiscovery, badLists, badConditions,
 	} {
 		maps.Copy(all, table)
 	}

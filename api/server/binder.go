@@ -22,7 +22,7 @@ type binder struct {
 // Bind decodes the body into target, or says exactly what is wrong with it. Where a
 // body may be left out and is, it returns io.EOF, as the generated code expects.
 func (b binder) Bind(target any, c echo.Context) error {
-	if c.Request().Method == http.MethodPost && c.Request().ContentLength == 0 {
+	if c.Request().Method == http.MethodPost && c.Request().ContentLength == 0 && c.Path() != reportPath {
 		return io.EOF
 	}
 	if err := checkMediaType(c.Request().Header); err != nil {

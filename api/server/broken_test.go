@@ -28,7 +28,8 @@ func TestAClientThatWentAwayIsNotAnsweredTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(running("default", "a", "203.0.113.7"))
 	w := &deafWriter{ResponseRecorder: httptest.NewRecorder()}
-	s.server.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, proxyA, nil))
+	s.server.Handler().ServeHTTP(w,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+proxyA, nil))
 	require.Equal(t, 1, w.writes)
 	require.Equal(t, 200, w.Code)
 }

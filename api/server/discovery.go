@@ -20,14 +20,14 @@ func (h handlers) GetDiscovery(
 	ctx context.Context, r openapi.GetDiscoveryRequestObject,
 ) (openapi.GetDiscoveryResponseObject, error) {
 	p := r.Params
-	w := wishes{"", p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
+	w := wishes{"", p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy), p.For}
 	if p.Format != nil {
 		w.Format = string(*p.Format)
 		if w.Format == "" {
 			return nil, oneOf("format", "", discovery.Formats())
 		}
 	}
-	q, err := queryOf(ctx, w, p.Limit, p.Shuffle, discovery.Formats()...)
+	q, err := h.queryOf(ctx, w, p.Limit, p.Shuffle, discovery.Formats()...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +76,8 @@ func (h handlers) PickProxy(
 	ctx context.Context, r openapi.PickProxyRequestObject,
 ) (openapi.PickProxyResponseObject, error) {
 	p := r.Params
-	if len(p.Sticky) > stickyBytes {
-		return nil, &v1.FieldError{
-			Field: "sticky", Value: p.Sticky, Problem: "is more than " + strconv.Itoa(stickyBytes) + " bytes",
-		}
-	}
-	w := wishes{string(p.Format), p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
-	q, err := queryOf(ctx, w, 0, false, discovery.JSON, discovery.Text)
+	w := wishes{string(p.Format), p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy), p.For}
+	q, err := h.queryOf(ctx, w, 0, false, discovery.JSON, discovery.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +92,6 @@ func (h handlers) PickProxy(
 	}
 	return pickResponse{answer, q.format, age}, nil
 }
-
-// stickyBytes bounds a key.
-const stickyBytes = 1024
 
 // pickResponse is a 200.
 type pickResponse struct {

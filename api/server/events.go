@@ -27,8 +27,8 @@ func (h handlers) WatchDiscovery(
 	ctx context.Context, r openapi.WatchDiscoveryRequestObject,
 ) (openapi.WatchDiscoveryResponseObject, error) {
 	p := r.Params
-	w := wishes{"", p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy)}
-	q, err := queryOf(ctx, w, 0, false, discovery.JSON)
+	w := wishes{"", p.Namespace, p.Provider, p.Region, p.Zone, p.Labels, string(p.Healthy), p.For}
+	q, err := h.queryOf(ctx, w, 0, false, discovery.JSON)
 	if err != nil {
 		return nil, err
 	}

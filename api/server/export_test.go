@@ -7,10 +7,24 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // Refresh loads the snapshot as a tick does.
-func (s *Server) Refresh(ctx context.Context) { s.snapshot.refresh(ctx) }
+func (s *Server) Refresh(ctx context.Context) {
+	s.feedback.Load(ctx)
+	s.snapshot.refresh(ctx)
+}
+
+// RefreshList leaves the bans unknown.
+func (s *Server) RefreshList(ctx context.Context) { s.snapshot.refresh(ctx) }
+
+// SendReports does what a box does on its way.
+func (s *Server) SendReports(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel() // at its end, a box sends what is left
+	s.feedback.Run(ctx, func() bool { return false })
+}
 
 // Waiting is how many wait for news.
 func (s *Server) Waiting() int { return int(s.snapshot.news.waiting.Load()) }
@@ -20,6 +34,9 @@ const LookEvery = lookEvery
 
 // Routes lists what is served.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
+
+// IsPage reports whether a route is for people, which the contract is not about.
+func IsPage(route string) bool { return isPage(route) }
 
 // QueryParameters are the names that each operation takes.
 func QueryParameters() map[string][]string {
@@ -41,3 +58,12 @@ func Scopes() map[string]access.Scope {
 
 // HTTPServer is what Run serves with.
 func (s *Server) HTTPServer() *http.Server { return s.httpServer() }
+
+// Standings counts Proxies by "phase provider reason".
+func Standings(proxies []v1.Proxy) map[string]int {
+	out := map[string]int{}
+	for at, n := range standings(proxies) {
+		out[at.phase+" "+at.provider+" "+at.reason] = n
+	}
+	return out
+}

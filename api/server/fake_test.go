@@ -40,6 +40,9 @@ type fakeFleet struct {
 	limit   time.Duration // of the last call
 	checks  map[string]v1.ProviderCheck
 	rounds  int // how often they were asked for
+	orphans v1.Collection
+	batches []fleet.FeedbackBatch
+	bans    fleet.Bans
 }
 
 func newFleet(proxies ...v1.Proxy) *fakeFleet {
@@ -237,6 +240,23 @@ func (f *fakeFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, err
 	return found, nil
 }
 
+func (f *fakeFleet) SendFeedback(ctx context.Context, b fleet.FeedbackBatch) error {
+	if err := f.enter(ctx); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, b)
+	return nil
+}
+
+func (f *fakeFleet) Bans(ctx context.Context, _ int64) (fleet.Bans, error) {
+	if err := f.enter(ctx); err != nil {
+		return fleet.Bans{}, err
+	}
+	defer f.mu.Unlock()
+	return f.bans, nil
+}
+
 func (f *fakeFleet) Ready(ctx context.Context) error {
 	if err := f.enter(ctx); err != nil {
 		return err
@@ -322,6 +342,14 @@ func (f *fakeFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.Pr
 	return birth.Add(time.Minute), f.checks, nil
 }
 
+func (f *fakeFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
+	if err := f.enter(ctx); err != nil {
+		return v1.Collection{}, err
+	}
+	defer f.mu.Unlock()
+	return f.orphans, nil
+}
+
 // stage is a server with everything that a test looks at.
 type stage struct {
 	fleet     *fakeFleet
@@ -369,7 +397,14 @@ func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
 // headers say otherwise; headers alternate names and values.
 func (s *stage) ask(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "http://fleet.test/", strings.NewReader(body))
+	return s.askWithin(t.Context(), method, target, body, headers...)
+}
+
+// askWithin is ask for a client that goes when ctx ends.
+func (s *stage) askWithin(
+	ctx context.Context, method, target, body string, headers ...string,
+) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/", strings.NewReader(body))
 	u, err := url.ParseRequestURI(target) // as net/http has it: dots and double slashes stay
 	if err != nil {                       // also of a goroutine, which must not end the test
 		panic(err)

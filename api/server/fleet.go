@@ -43,6 +43,11 @@ type Fleet interface {
 	// LastChecks returns what the last round of checks found, by the provider's name, and
 	// when that was.
 	LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error)
+	// LastCollection returns what the last collection of orphans came to.
+	LastCollection(ctx context.Context) (v1.Collection, error)
+	// SendFeedback and Bans are what feedback.Fleet says.
+	SendFeedback(ctx context.Context, b fleet.FeedbackBatch) error
+	Bans(ctx context.Context, known int64) (fleet.Bans, error)
 	// Ready returns nil when Temporal answers.
 	Ready(ctx context.Context) error
 }

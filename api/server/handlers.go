@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -21,6 +22,7 @@ type handlers struct {
 	snapshot  *snapshot
 	providers func() (v1.ProviderList, bool)
 	checks    *checks
+	feedback  *feedback.Box
 }
 
 var _ openapi.StrictServerInterface = handlers{}

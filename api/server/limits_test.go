@@ -70,7 +70,7 @@ func TestEveryCallToTheFleetIsBounded(t *testing.T) {
 func TestASlowBodyIsEndedByTheServer(t *testing.T) {
 	t.Parallel()
 	l := run(t, newStage(), server.Limits{Read: 50 * time.Millisecond})
-	answer, conn := l.raw(t, "PUT "+proxyA+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+	answer, conn := l.raw(t, "PUT "+proxyA+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 		"Content-Length: 100\r\n\r\n{\"spec\"")
 	require.Equal(t, 408, answer.StatusCode)
 	require.True(t, answer.Close)
@@ -81,7 +81,7 @@ func TestASlowBodyIsEndedByTheServer(t *testing.T) {
 func TestWhatIsLeftOfALargeBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	l := run(t, newStage(), server.Limits{Read: 10 * patience})
-	head := "PUT " + proxyA + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	head := "PUT " + proxyA + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	for _, body := range []string{
 		"Transfer-Encoding: chunked\r\n\r\n110000\r\n" + strings.Repeat(" ", 0x110000),
 		"Content-Length: 99999999\r\n\r\n" + strings.Repeat(" ", 1<<20+1),
@@ -108,14 +108,14 @@ func TestSlowHeadersAreEndedByTheServer(t *testing.T) {
 func TestWhatNetHTTPRefusesNeverReachesAHandler(t *testing.T) {
 	t.Parallel()
 	l := run(t, newStage(), server.Limits{})
-	const get, put = "GET /healthz HTTP/1.1\r\nHost: x\r\n", "PUT " + proxyA + " HTTP/1.1\r\nHost: x\r\n"
+	const get, put = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n", "PUT " + proxyA + " HTTP/1.1\r\nHost: localhost\r\n"
 	for name, r := range map[string]struct {
 		sent   string
 		status int
 	}{
 		"a huge header":           {get + "X: " + strings.Repeat("x", 32<<10) + "\r\n\r\n", 431},
-		"a huge path":             {"GET /" + strings.Repeat("x", 32<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n", 431},
-		"a path badly encoded":    {"GET /v1/%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+		"a huge path":             {"GET /" + strings.Repeat("x", 32<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 431},
+		"a path badly encoded":    {"GET /v1/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
 		"no host":                 {"GET /healthz HTTP/1.1\r\n\r\n", 400},
 		"two lengths":             {put + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400},
 		"a length below 0":        {put + "Content-Length: -1\r\n\r\n{}", 400},
@@ -130,14 +130,15 @@ func TestWhatNetHTTPRefusesNeverReachesAHandler(t *testing.T) {
 func TestWhatReachesAHandlerFromAnOddConnection(t *testing.T) {
 	t.Parallel()
 	l := run(t, newStage(), server.Limits{})
-	const untyped = "PUT " + proxyA + " HTTP/1.1\r\nHost: x\r\n"
+	const untyped = "PUT " + proxyA + " HTTP/1.1\r\nHost: localhost\r\n"
 	const chunked = untyped + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for name, r := range map[string]struct {
 		sent   string
 		status int
 	}{
 		"a client that wants a forward proxy":  {"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n", 404},
-		"a whole URL for a path":               {"GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 404},
+		"a whole URL for a path":               {"GET http://example.com/x HTTP/1.1\r\nHost: example.com\r\n\r\n", 404},
+		"a whole URL for the page":             {"GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", 403},
 		"a chunk that is no chunk":             {chunked + "zz\r\n", 400},
 		"a wrong type is refused without body": {untyped + "Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", 415},
 		"a body that is sent in chunks":        {chunked + "2d\r\n" + minimal + "\r\n0\r\n\r\n", 201},

@@ -68,17 +68,23 @@ func (h handlers) list(ctx context.Context, namespace string, l listed) (openapi
 	grant := access.Of(ctx)
 	items := make([]v1.Proxy, 0, len(found)) // an empty list is [], never null
 	for _, p := range found {
-		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) && keeps(p) && keyOf(p) > behind {
+		if grant.Sees(p.Metadata.Namespace, p.Metadata.Labels) && keeps(p) {
 			items = append(items, redacted(p))
 		}
 	}
+	return l.part(items, behind), nil
+}
+
+// part is what a page shows of the Proxies that fit.
+func (l listed) part(found []v1.Proxy, behind string) openapi.ProxyList {
+	items := slices.DeleteFunc(found, func(p v1.Proxy) bool { return keyOf(p) <= behind })
 	slices.SortStableFunc(items, func(a, b v1.Proxy) int { return cmp.Compare(keyOf(a), keyOf(b)) })
 	page := openapi.ProxyList{Items: items}
 	if l.limit > 0 && len(items) > l.limit {
 		page.Items = items[:l.limit]
 		page.Continue = continueTag + base64.RawURLEncoding.EncodeToString([]byte(keyOf(items[l.limit-1])))
 	}
-	return page, nil
+	return page
 }
 
 // keyOf orders Proxies by namespace and then by name: no name holds what sorts before a
@@ -105,16 +111,28 @@ func (l listed) behind() (string, error) {
 // The choices of ?health=.
 var healths = []string{"true", "false", "unknown"}
 
-// filter checks what was asked for.
+// check says what cannot be asked for.
+func (l listed) check() error {
+	switch {
+	case l.phase != "" && !slices.Contains(v1.Phases(), v1.Phase(l.phase)):
+		return oneOf("phase", l.phase, v1.Phases())
+	case l.health != "" && !slices.Contains(healths, l.health):
+		return oneOf("health", l.health, healths)
+	case len(l.reason) > nameBytes: // the reason of a DELETE, which is a sentence, may be longer
+		return tooLong("reason", l.reason, nameBytes)
+	default:
+		return nil
+	}
+}
+
+// filter is what is left in the list.
 func (l listed) filter() (keeps func(v1.Proxy) bool, err error) {
 	selector, err := selectorOf(l.labels)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
 		return nil, err
-	case l.phase != "" && !slices.Contains(v1.Phases(), v1.Phase(l.phase)):
-		return nil, oneOf("phase", l.phase, v1.Phases())
-	case l.health != "" && !slices.Contains(healths, l.health):
-		return nil, oneOf("health", l.health, healths)
 	}
 	return func(p v1.Proxy) bool {
 		return selector.Matches(labels.Set(p.Metadata.Labels)) && fits(l.provider, p.Spec.Provider) &&

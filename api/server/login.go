@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -62,7 +61,7 @@ func (l *login) enter(c echo.Context) error {
 		Name: sessionCookie, Value: token, Path: "/", MaxAge: int(loggedIn.Seconds()),
 		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
 	})
-	return c.Redirect(http.StatusSeeOther, "/")
+	return c.Redirect(http.StatusSeeOther, wantedPage(c))
 }
 
 // leave makes the browser forget its token.
@@ -86,6 +85,7 @@ func (l *login) form(c echo.Context, status int, problem string) error {
 		header.Set(echo.HeaderWWWAuthenticate, `Bearer realm="egressfleet"`)
 	}
 	c.Response().WriteHeader(status)
-	hours := strconv.Itoa(int(loggedIn.Hours()))
-	return loginPage.Execute(c.Response(), map[string]string{"Problem": problem, "Hours": hours})
+	return loginPage.Execute(c.Response(), map[string]any{
+		"Problem": problem, "Hours": int(loggedIn.Hours()), "Next": wantedPage(c), "Again": fromElsewhere(c.Request()),
+	})
 }

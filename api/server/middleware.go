@@ -45,7 +45,7 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if fault, failed := c.Get(faultKey).(error); failed {
 			attrs = append(attrs, slog.String("error", fault.Error()))
 		}
-		s.log.LogAttrs(c.Request().Context(), levelOf(method, status), "request", attrs...)
+		s.log.LogAttrs(c.Request().Context(), levelOf(c, status), "request", attrs...)
 		s.audit(c.Request().Context(), c)
 		return err
 	}
@@ -63,13 +63,13 @@ func subject(c echo.Context) (attrs []slog.Attr) {
 }
 
 // levelOf keeps what clients and supervisors ask all the time out of the usual log.
-func levelOf(method string, status int) slog.Level {
+func levelOf(c echo.Context, status int) slog.Level {
 	switch {
 	case status == http.StatusServiceUnavailable:
 		return slog.LevelWarn
 	case status >= http.StatusInternalServerError:
 		return slog.LevelError
-	case method == http.MethodGet && status < http.StatusBadRequest:
+	case (c.Request().Method == http.MethodGet || c.Path() == reportPath) && status < http.StatusBadRequest:
 		return slog.LevelDebug
 	default:
 		return slog.LevelInfo
@@ -127,17 +127,24 @@ func answerErrors(next echo.HandlerFunc) echo.HandlerFunc {
 // answer writes the problem that an error is. What the client is not told is kept
 // for the log.
 func answer(c echo.Context, failed error) error {
-	allowHead(c.Response().Header())
+	problem := tell(c, failed)
+	if c.Response().Committed {
+		return nil // the client went away, or has half an answer: there is no taking it back
+	}
+	c.Response().Header().Set(echo.HeaderContentType, problemJSON)
+	c.Response().WriteHeader(problem.kind.status)
+	return json.NewEncoder(c.Response()).Encode(problem.document(c.Request()))
+}
+
+// tell keeps for the log what an error is, and sets the headers of its answer.
+func tell(c echo.Context, failed error) *problem {
+	header := c.Response().Header()
+	allowHead(header)
 	problem := problemOf(c, failed)
 	c.Set(problemKey, problem)
 	if problem.kind.status >= http.StatusInternalServerError {
 		c.Set(faultKey, failed)
 	}
-	if c.Response().Committed {
-		return nil // the client went away, or has half an answer: there is no taking it back
-	}
-	header := c.Response().Header()
-	header.Set(echo.HeaderContentType, problemJSON)
 	header.Set(echo.HeaderCacheControl, "no-store")
 	switch problem.kind.status {
 	case http.StatusServiceUnavailable:
@@ -145,8 +152,7 @@ func answer(c echo.Context, failed error) error {
 	case http.StatusUnauthorized:
 		header.Set(echo.HeaderWWWAuthenticate, `Bearer realm="egressfleet"`)
 	}
-	c.Response().WriteHeader(problem.kind.status)
-	return json.NewEncoder(c.Response()).Encode(problem.document(c.Request()))
+	return problem
 }
 
 // allowHead adds what Handler allows beyond echo's routes.

@@ -7,7 +7,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/egressfleet/egressfleet/api/feedback"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 // Options are what a server may be given. The zero value is good.
@@ -22,8 +28,19 @@ type Options struct {
 	Keys Keys
 	// TLS is what Run serves with; nil: plain HTTP.
 	TLS *tls.Config
+	// WorkflowURL is where the workflow of a Proxy is shown, in the Temporal Web UI; nil:
+	// pages link to none.
+	WorkflowURL func(namespace, name string) string
 	// Codec serves /codec/…, authentication included; nil: there is nothing there.
 	Codec http.Handler
+	// Traces makes the spans of requests; nil: there are none.
+	Traces trace.TracerProvider
+	// Metrics takes the figures of the fleet and of the list of discovery; nil: nobody does.
+	Metrics prometheus.Registerer
+	// Feedback is what reports of clients lead to; the zero one is the default.
+	Feedback fleet.FeedbackPolicy
+	// FeedbackMetrics may be nil; they are of this server alone.
+	FeedbackMetrics *feedback.Metrics
 }
 
 // Limits bound every request, so that neither a slow client nor a silent Temporal
@@ -62,6 +79,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Providers == nil {
 		o.Providers = func() (v1.ProviderList, bool) { return v1.ProviderList{}, false }
+	}
+	if o.Traces == nil {
+		o.Traces = noop.NewTracerProvider()
 	}
 	o.Limits = o.Limits.withDefaults()
 	return o

@@ -5,11 +5,13 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/server/strictjson"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
@@ -49,10 +51,11 @@ var operations = map[string]operation{
 	"pickProxy":      {access.ScopeDiscovery, append([]string{"format", "sticky"}, filters...)},
 	// An address is all that a browser's event source can be given.
 	"watchDiscovery": {access.ScopeDiscovery, filters},
+	"reportProxy":    {access.ScopeDiscovery, []string{"namespace", "provider", "region", "zone", "labels", "healthy"}},
 }
 
 // filters are what the routes of discovery have in common.
-var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", tokenParameter}
+var filters = []string{"namespace", "provider", "region", "zone", "labels", "healthy", "for", tokenParameter}
 
 // listFilters are what the lists of Proxies have in common.
 var listFilters = []string{"labels", "provider", "region", "phase", "health", "reason", limit, "continue"}
@@ -101,16 +104,56 @@ func checkQuery(u *url.URL, allowed []string) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch values := query[name]; {
 		case !slices.Contains(allowed, name):
-			return &problem{unknownField, name, values[0], "is not a query parameter of this route"}
+			return &problem{unknownField, name, unlessToken(name, values[0]), "is not a query parameter of this route"}
 		case len(values) > 1:
-			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}
-		case (name == skipCleanup || name == shuffle) && values[0] != "true" && values[0] != "false":
-			return &problem{wrongType, name, values[0], "is not true or false"}
-		case name == limit && !digits.MatchString(values[0]):
-			return &problem{wrongType, name, values[0], "is not a number within 0 to 100000"}
+			return &problem{duplicateField, name, unlessToken(name, strings.Join(values, ", ")), "is there more than once"}
+		}
+		if err := checkValue(name, query[name][0]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// unlessToken keeps a token out of an answer, also where it has no business to be.
+func unlessToken(name, value string) string {
+	if strings.EqualFold(name, tokenParameter) {
+		return strictjson.Hidden
+	}
+	return value
+}
+
+// checkValue holds what is the same for a parameter wherever it is taken. A wait is read
+// here already: what is refused must have had no effect.
+func checkValue(name, value string) error {
+	switch {
+	case (name == skipCleanup || name == shuffle) && value != "true" && value != "false":
+		return &problem{wrongType, name, value, "is not true or false"}
+	case name == limit && !digits.MatchString(value):
+		return &problem{wrongType, name, value, "is not a number within 0 to 100000"}
+	case longest[name] > 0 && len(value) > longest[name]:
+		return tooLong(name, value, longest[name])
+	case name == wait && value == "":
+		return &v1.FieldError{Field: wait, Problem: `is empty: a duration such as "30s", or no such parameter`}
+	case name == wait:
+		_, err := waitOf(value)
+		return err
+	default:
+		return nil
+	}
+}
+
+// nameBytes bound what no name is longer than, in bytes: a DNS name.
+const nameBytes = 253
+
+// longest are the bytes that a parameter may have, where no handler says it better.
+var longest = map[string]int{
+	"namespace": nameBytes, "provider": nameBytes, "region": nameBytes, "zone": nameBytes,
+	"labels": 4096, "continue": 1024, "sticky": 1024,
+}
+
+func tooLong(field, value string, most int) error {
+	return &v1.FieldError{Field: field, Value: value, Problem: "is more than " + strconv.Itoa(most) + " bytes"}
 }
 
 // digits are a number that no parser has trouble with.

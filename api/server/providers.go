@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/egressfleet/egressfleet/api/server/openapi"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // ListProviders lists the providers of this process, with what the fleet's checks found
@@ -12,11 +13,20 @@ import (
 func (h handlers) ListProviders(
 	ctx context.Context, _ openapi.ListProvidersRequestObject,
 ) (openapi.ListProvidersResponseObject, error) {
-	list, told := h.providers()
+	list, told := h.told(ctx)
 	if !told {
 		return nil, &problem{
 			kind: providersUnknown, detail: "this process was given no providers file; ask a worker, or set providersFile",
 		}
+	}
+	return openapi.ListProviders200JSONResponse(list), nil
+}
+
+// told are the providers with their checks, and whether this process can tell of any.
+func (h handlers) told(ctx context.Context) (list v1.ProviderList, told bool) {
+	list, told = h.providers()
+	if !told {
+		return list, false
 	}
 	state, found := h.checks.last(ctx)
 	list.Checks, list.Items = state, slices.Clone(list.Items)
@@ -25,5 +35,5 @@ func (h handlers) ListProviders(
 			list.Items[i].Check = &check
 		}
 	}
-	return openapi.ListProviders200JSONResponse(list), nil
+	return list, true
 }

@@ -29,7 +29,7 @@ type query struct {
 
 // wishes are the parameters that the routes of discovery have in common.
 type wishes struct {
-	Format, Namespace, Provider, Region, Zone, Labels, Healthy string
+	Format, Namespace, Provider, Region, Zone, Labels, Healthy, For string
 }
 
 // queryOf checks what was asked for. What the token is not for is left out.
@@ -78,7 +78,7 @@ func (q query) render(part v1.Discovery) (discovery.Document, error) {
 // selectorOf reads a label selector as Kubernetes writes them; empty selects everything.
 func selectorOf(text string) (labels.Selector, error) {
 	selector, err := labels.Parse(text)
-	if err != nil {
+	if err != nil || strings.Contains(text, "\x00") { // behind which it reads nothing
 		return nil, &v1.FieldError{
 			Field: "labels", Value: text,
 			Problem: "is not a label selector, such as team=crawlers,tier in (gold, silver),!old",

@@ -121,7 +121,7 @@ func TestRunEndsInOrder(t *testing.T) {
 	t.Parallel()
 	l := run(t, newStage(), server.Limits{})
 	l.tick(t)
-	answer, _ := l.raw(t, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	answer, _ := l.raw(t, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.Equal(t, 200, answer.StatusCode)
 	l.stop()
 	require.NoError(t, l.wait(t))

@@ -1,6 +1,6 @@
 // Package server is the HTTP front door: the routes of api/openapi.yaml, answers
 // that name the field and the value, and the snapshot that discovery is served
-// from. It imports api/v1, api/discovery, echo and the errors of starter/fleet, and
+// from. It imports api/v1, api/discovery, api/feedback, echo and the errors of starter/fleet, and
 // knows nothing of Temporal or providers. Start reading at New, then handlers.go.
 package server
 
@@ -11,10 +11,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/egressfleet/egressfleet/api/access"
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
 
@@ -26,7 +29,9 @@ type Server struct {
 	log      *slog.Logger
 	limits   Limits
 	keys     Keys
+	traces   trace.TracerProvider
 	tls      *tls.Config
+	feedback *feedback.Box
 }
 
 // New builds a server. It asks nobody anything before Run.
@@ -35,25 +40,38 @@ func New(fleet Fleet, opts Options) *Server {
 	s := &Server{
 		echo:     echo.New(),
 		snapshot: &snapshot{fleet: fleet, clock: opts.Clock, log: opts.Logger, ending: make(chan struct{})},
-		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS,
+		clock:    opts.Clock, log: opts.Logger, limits: opts.Limits, keys: opts.Keys, tls: opts.TLS, traces: opts.Traces,
 	}
+	if opts.Metrics != nil {
+		opts.Metrics.MustRegister(s.snapshot)
+	}
+	s.feedback = feedback.New(fleet, feedback.Options{
+		Policy: opts.Feedback, Metrics: opts.FeedbackMetrics, Logger: opts.Logger, Clock: opts.Clock,
+	})
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
-	s.echo.Use(s.logRequest, s.bound, setHeaders, answerErrors, s.authenticate)
+	operated := handlers{
+		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}, s.feedback,
+	}
+	people := &pages{
+		handlers: operated, clock: s.clock, workflow: opts.WorkflowURL,
+		collected: &collections{fleet: fleet, clock: s.clock},
+	}
+	s.echo.Use(s.trace, s.logRequest, s.bound, setHeaders, answerErrors, people.forPeople, s.authenticate)
 	if opts.Codec != nil { // Temporal's own protocol, which is not ours to describe
 		s.echo.Any("/codec/*", echo.WrapHandler(opts.Codec))
 	}
 	if s.keys != nil { // for browsers, which is not what the contract is about
 		desk := newLogin(s.keys, s.clock)
+		people.desk = desk
 		s.echo.GET(loginPath, desk.show)
 		s.echo.POST(loginPath, desk.enter)
 		s.echo.POST("/logout", desk.leave)
 	}
 	s.echo.GET("/openapi.yaml", showContract, allow(access.ScopeDiscovery))
 	s.echo.GET("/docs", showDocs, allow(access.ScopeDiscovery))
+	people.register(s.echo)
 	// Every other route is in the generated table.
-	operations := openapi.NewStrictHandler(handlers{
-		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock},
-	}, nil)
+	operations := openapi.NewStrictHandler(operated, nil)
 	openapi.RegisterHandlersWithOptions(s.echo, operations,
 		openapi.RegisterHandlersOptions{OperationMiddlewares: operationChecks()})
 	return s
@@ -75,14 +93,15 @@ func (s *Server) Handler() http.Handler {
 // returns nil after an orderly end.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	refreshing, stopRefreshing := context.WithCancel(context.WithoutCancel(ctx))
-	refreshed := make(chan struct{})
-	go func() {
-		defer close(refreshed)
-		s.snapshot.run(refreshing)
-	}()
+	var refreshed sync.WaitGroup
+	asked := make(chan struct{})
+	s.snapshot.after = asked
+	refreshed.Go(func() { defer close(asked); s.feedback.Load(refreshing) })
+	refreshed.Go(func() { s.snapshot.run(refreshing) })
+	refreshed.Go(func() { s.feedback.Run(refreshing, s.snapshot.news.awaited) })
 	defer func() {
 		stopRefreshing()
-		<-refreshed
+		refreshed.Wait()
 	}()
 	server := s.httpServer()
 	served := make(chan error, 1)

@@ -33,6 +33,10 @@ type snapshot struct {
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
+	// after is closed when the bans were asked for. No list is there before, and so no
+	// process is ready: who asks for a site must not be handed what it bans. Where nobody
+	// can tell the bans, the list is there all the same.
+	after <-chan struct{}
 }
 
 // list is one state of the snapshot. It is never changed.
@@ -40,8 +44,12 @@ type list struct {
 	at        time.Time // when it was asked for, so true then or later
 	failed    bool      // a refresh after it failed
 	endpoints []v1.Endpoint
+	standings map[standing]int // of every Proxy, for metrics
+	proxies   []v1.Proxy       // all of them, redacted, for pages
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
+	// instances are all of them, as reports name them, made when there is one.
+	instances func() map[string]instance
 }
 
 func (s *snapshot) loaded() bool { return s.last.Load() != nil }
@@ -76,6 +84,9 @@ func (s *snapshot) refresh(ctx context.Context) {
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
 	if err == nil {
+		if s.after != nil {
+			<-s.after
+		}
 		s.last.Store(newList(at, proxies))
 		s.news.tell()
 		return
@@ -91,8 +102,9 @@ func (s *snapshot) refresh(ctx context.Context) {
 
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
-		at: at, endpoints: discovery.Endpoints(proxies),
-		usable: map[discovery.Format]func() (discovery.Document, error){},
+		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies), standings: standings(proxies),
+		usable:    map[discovery.Format]func() (discovery.Document, error){},
+		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
 	}
 	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
 	for _, format := range discovery.Formats() {
@@ -101,6 +113,15 @@ func newList(at time.Time, proxies []v1.Proxy) *list {
 		})
 	}
 	return next
+}
+
+// shown are Proxies as answers show them.
+func shown(proxies []v1.Proxy) []v1.Proxy {
+	all := make([]v1.Proxy, len(proxies))
+	for i, p := range proxies {
+		all[i] = redacted(p)
+	}
+	return all
 }
 
 // current returns the list, its age, and whether that is too much; or the problem that

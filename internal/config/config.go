@@ -36,6 +36,7 @@ type Config struct {
 	Metrics      Listen
 	Echo         Echo
 	Health       Health
+	Feedback     Feedback
 	// ProvidersFile lists the providers; set whenever RoleWorker is played.
 	ProvidersFile string
 	SecretsDir    string // one directory a secret, one file a key; may be empty
@@ -62,6 +63,8 @@ type Temporal struct {
 	Host      string
 	Port      int
 	Namespace string
+	// UI is the address of the Web UI, without a slash at its end; empty: unknown.
+	UI string
 }
 
 // Address returns host:port, an IPv6 host in brackets.

@@ -40,6 +40,9 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 		Log:                     config.Log{Format: "text"},
 		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: time.Hour,
 		Intervals: config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: time.Minute},
+		Feedback: config.Feedback{
+			BanFor: time.Hour, Window: 15 * time.Minute, ReplaceAt: 5, HoldAt: 5, HoldFor: 5 * time.Minute, Budget: 6, Floor: 80,
+		},
 	}, got)
 	require.Equal(t, "127.0.0.1:8080", got.API.Address())
 	require.Equal(t, "installation=dev roles=api,worker temporal=127.0.0.1:7233/default api=127.0.0.1:8080 "+
@@ -57,11 +60,12 @@ steadyPoll: 90s
 gc: {interval: 1h}
 drift: {interval: 3m}
 check: {interval: 45s}
+feedback: {banFor: 30m, window: 10m, replaceAt: 3, holdAt: 0, holdFor: 2m, budget: 1, floor: 90}
 api: {host: "::1", port: 1, tokensFile: /run/api-tokens.yaml, tls: {certificate: /run/tls.crt, key: /run/tls.key}}
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
 health: {target: "probe.example:8443"}
-temporal: {host: temporal.example, port: 3, namespace: crawl}
+temporal: {host: temporal.example, port: 3, namespace: crawl, ui: "https://ui.example/temporal/"}
 log: {level: debug-4, format: json}
 codec:
   keys: /run/keys
@@ -77,7 +81,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	require.Equal(t, config.Config{
 		Installation: "from-file", Roles: []config.Role{config.RoleWorker}, ProvidersFile: "file.yaml",
 		SecretsDir: "/run/secrets",
-		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl"},
+		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl", UI: "https://ui.example/temporal"},
 		API: config.API{
 			Listen: config.Listen{Host: "::1", Port: 1}, TokensFile: "/run/api-tokens.yaml",
 			TLS: config.TLS{Certificate: "/run/tls.crt", Key: "/run/tls.key"},
@@ -92,6 +96,9 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 		},
 		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
 		Intervals: config.Intervals{GC: time.Hour, Drift: 3 * time.Minute, Check: 45 * time.Second},
+		Feedback: config.Feedback{
+			BanFor: 30 * time.Minute, Window: 10 * time.Minute, ReplaceAt: 3, HoldFor: 2 * time.Minute, Budget: 1, Floor: 90,
+		},
 	}, got)
 	require.Equal(t, "[::1]:1", got.API.Address())
 	require.Equal(t, "127.0.0.1:4", got.Echo.Listen().Address(), "on loopback, always")
@@ -179,6 +186,14 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"no providers for a worker": {
 			text: "installation: dev\n", want: []string{"providersFile: is required for the role worker"},
 		},
+		"feedback beyond its bounds": {
+			text: "installation: dev\nroles: [api]\nfeedback: {banFor: 10s, holdAt: 33, budget: -1, floor: 101, window: 25h}\n",
+			want: []string{
+				`feedback.banFor: "10s" is not a duration within 1m0s to 168h0m0s`,
+				`feedback.holdAt: "33" is not a whole number within 0 to 32`,
+				`feedback.budget: "-1"`, `feedback.floor: "101" is not a whole number within 0 to 100`, `feedback.window: "25h"`,
+			},
+		},
 		"an unknown key in a section": {
 			text: "api:\n  prot: 80\n", want: []string{"worker.yaml:2: api.prot: unknown key"},
 		},
@@ -251,6 +266,14 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a current key without keys": {
 			text: "installation: dev\nprovidersFile: x\n", environ: []string{"EGRESSFLEET_CODEC_CURRENT=a"},
 			want: []string{`codec.current: "a" needs codec.keys`},
+		},
+		"a Web UI that is no page": {
+			text: full, args: []string{"--temporal-ui=127.0.0.1:8233"},
+			want: []string{`temporal.ui: "127.0.0.1:8233" is not the address of a page`},
+		},
+		"a Web UI with a script": {
+			text: full, args: []string{"--temporal-ui=javascript:alert(1)"},
+			want: []string{`"javascript:alert(1)" is not the address`},
 		},
 		"origins without tokens": {
 			text: "installation: dev\nprovidersFile: x\ncodec: {keys: k, origins: [http://a]}\n",

@@ -130,3 +130,18 @@ func setRoles(to *[]Role, text string) error {
 	*to = slices.Compact(roles)
 	return nil
 }
+
+// setPage takes the address of a web page that others are below: no query, no fragment.
+func setPage(to *string, text string) error {
+	if text == "" {
+		*to = ""
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return fmt.Errorf("%q is not the address of a page, such as https://temporal.example or http://127.0.0.1:8233", text)
+	}
+	*to = strings.TrimRight(text, "/")
+	return nil
+}

@@ -55,7 +55,7 @@ func (s setting) env() string {
 
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
-	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings())
+	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings(), feedbackSettings())
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
 }
@@ -114,6 +114,11 @@ func addressSettings() []setting {
 		{
 			"temporal.port", "temporal-port", "7233", "port of the Temporal server, where TEMPORAL_ADDRESS is not set",
 			func(c *Config, v string) error { return setPort(&c.Temporal.Port, v) },
+		},
+		{
+			"temporal.ui", "temporal-ui", "", "address of the Temporal Web UI as browsers reach it, such as " +
+				"http://127.0.0.1:8233; the page links to none where it is not set",
+			func(c *Config, v string) error { return setPage(&c.Temporal.UI, v) },
 		},
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
 const (
@@ -24,14 +27,30 @@ const (
 // NewRegistry returns a registry of this process's own metrics: the Go runtime, the
 // process and egressfleet_build_info. Others register theirs in it.
 func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(NewBuildInfo(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// NewBuildInfo returns egressfleet_build_info, which is 1.
+func NewBuildInfo() *prometheus.GaugeVec {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "egressfleet_build_info", Help: "1, with the version of the binary and of Go as labels.",
 	}, []string{"version", "goversion"})
 	info.WithLabelValues(Version(), runtime.Version()).Set(1)
-	r := prometheus.NewRegistry()
-	r.MustRegister(info, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
+	return info
+}
+
+// NewMeter returns a meter whose instruments are shown by a registry, which has one
+// meter at most.
+func NewMeter(r prometheus.Registerer) (metric.Meter, error) {
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(r),
+		otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
+	if err != nil {
+		return nil, err
+	}
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)).Meter("temporal-sdk-go"), nil
 }
 
 // ServeMetrics serves GET /metrics, /healthz and /readyz on a listener until ctx ends, and

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"github.com/egressfleet/egressfleet/internal/telemetry"
@@ -35,6 +37,21 @@ func TestALoggerWritesJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b.Bytes(), &line))
 	require.Equal(t, "hello", line["msg"])
 	require.InDelta(t, 3128, line["port"], 0)
+}
+
+func TestALineNamesItsTraceOnce(t *testing.T) {
+	t.Parallel()
+	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	ctx := trace.ContextWithSpanContext(t.Context(), sc)
+	var b bytes.Buffer
+	log := telemetry.NewLogger(&b, slog.LevelInfo, false)
+	log.InfoContext(ctx, "one")
+	log.With(slog.String("traceID", sc.TraceID().String())).InfoContext(ctx, "other")
+	log.InfoContext(t.Context(), "none")
+	lines := strings.Split(b.String(), "\n")
+	require.Contains(t, lines[0], "traceID=01000000000000000000000000000000 spanID=0200000000000000")
+	require.Equal(t, 1, strings.Count(lines[1], "traceID="))
+	require.NotContains(t, lines[2], "traceID")
 }
 
 func TestMetricsAreServedUntilTheContextEnds(t *testing.T) {

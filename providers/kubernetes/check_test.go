@@ -92,7 +92,7 @@ func TestACheckThatIsNotAnsweredEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, status := range l.Provider.(*kubernetes.Provider).Check(ctx) {
-		require.Equal(t, providers.ReasonTimeout, status.Reason)
+		require.Equal(t, providers.ReasonTimeout, status.Reason, status.Message)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -27,6 +26,10 @@ const (
 	dialTime      = 5 * time.Second
 	handshakeTime = 5 * time.Second
 	idleTime      = 90 * time.Second
+	// A connection on which nothing came for silentTime is asked, and given up when there
+	// is no answer: a load balancer may have forgotten it.
+	silentTime = 30 * time.Second
+	pingTime   = 15 * time.Second
 )
 
 const userAgent = "egressfleet"
@@ -91,10 +94,12 @@ func newClient(cfg *rest.Config, limiter flowcontrol.RateLimiter) (kubernetes.In
 	if proxy == nil {
 		proxy = noProxy // the default would ask the environment
 	}
-	base := utilnet.SetTransportDefaults(&http.Transport{
+	// The defaults of client-go's own transport would come from the environment.
+	base := &http.Transport{
 		Proxy: proxy, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: handshakeTime, IdleConnTimeout: idleTime,
 		DialContext: (&net.Dialer{Timeout: dialTime}).DialContext, ForceAttemptHTTP2: true,
-	})
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silentTime, PingTimeout: pingTime},
+	}
 	cfg.UserAgent, cfg.RateLimiter = userAgent, limiter
 	cfg.ContentType = runtime.ContentTypeJSON // as what people read in an audit log and a capture
 	cfg.WarningHandlerWithContext = warnings{}
@@ -130,7 +135,7 @@ func call[T any](
 ) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.callTime)
 	defer cancel()
-	ctx, said := withVerdict(ctx)
+	ctx, said := withVerdict(withClientLines(ctx))
 	client, sum, err := p.connection.client(ctx)
 	if err != nil {
 		return answer, err
@@ -138,12 +143,13 @@ func call[T any](
 	answer, err = do(ctx, client)
 	if apierrors.IsUnauthorized(err) {
 		if again, now, readErr := p.connection.client(ctx); readErr == nil && now != sum {
-			answer, err = do(ctx, again)
+			client = again
+			answer, err = do(ctx, client)
 		}
 	}
 	if lacksRight(err) {
 		if starts := ready(ctx, client); starts != nil {
-			return answer, transient("the API server is not ready, and may not know the roles yet: %w", err)
+			return answer, transient("the API server is not ready (%v), and may not know the roles yet: %w", starts, err)
 		}
 		answer, err = do(ctx, client)
 	}

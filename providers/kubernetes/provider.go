@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -60,7 +59,7 @@ func New(ctx context.Context, name, installation string, cfg Config) (*Provider,
 	}
 	return &Provider{
 		name: name, installation: installation, set: set, callTime: callTime, now: time.Now,
-		connection: &dialer{access: set.access, limiter: flowcontrol.NewTokenBucketRateLimiter(set.qps, set.burst)},
+		connection: &dialer{access: set.access, limiter: newPace(set.qps, set.burst)},
 	}, nil
 }
 

@@ -1,11 +1,14 @@
 package kubernetes_test
 
 import (
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/kubeapi"
@@ -35,4 +38,18 @@ func TestARightThatIsMissingCountsOnceTheServerIsReady(t *testing.T) {
 	_, err = l.Create(t.Context(), request("a"))
 	require.ErrorIs(t, err, providers.ErrPermanent)
 	require.ErrorContains(t, err, "cannot get")
+}
+
+// A right that the swapped token lacks, too, is one that is missing: the server is asked
+// with that token whether it is ready.
+func TestARightThatASwappedTokenLacksIsMissing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	next := l.server.SwapToken()
+	l.server.Unauthorized(func() { l.server.WriteKubeconfig(t, l.kubeconfig, next) })
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "some",
+		errors.New(`User "worker" cannot get resource "pods" in API group ""`))
+	l.server.Break(kubeapi.Only("get", "pods", kubeapi.Answer(denied)))
+	_, err := l.Get(t.Context(), namespace+"/some")
+	require.ErrorIs(t, err, providers.ErrPermanent)
 }

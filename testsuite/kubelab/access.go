@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -109,38 +107,6 @@ func WriteKubeconfig(path string, cfg *rest.Config) error {
 	file.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	file.CurrentContext = name
 	return clientcmd.WriteToFile(*file, path)
-}
-
-// Grant gives a user exactly some rights in a namespace, by a Role of the user's name.
-// What was granted there before is replaced.
-func (c *Cluster) Grant(ctx context.Context, user, namespace string, rules []rbacv1.PolicyRule) error {
-	meta := metav1.ObjectMeta{Name: user, Namespace: namespace}
-	roles, bindings := c.Admin.RbacV1().Roles(namespace), c.Admin.RbacV1().RoleBindings(namespace)
-	role := &rbacv1.Role{ObjectMeta: meta, Rules: rules}
-	_, err := roles.Create(ctx, role, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		_, err = roles.Update(ctx, role, metav1.UpdateOptions{})
-		return err
-	}
-	_, bound := bindings.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}, metav1.CreateOptions{})
-	return errors.Join(err, bound)
-}
-
-// GrantEverywhere gives a user exactly some rights in every namespace of the cluster.
-func (c *Cluster) GrantEverywhere(ctx context.Context, user string, rules []rbacv1.PolicyRule) error {
-	meta := metav1.ObjectMeta{Name: user}
-	_, made := c.Admin.RbacV1().ClusterRoles().Create(ctx,
-		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
-	_, bound := c.Admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}, metav1.CreateOptions{})
-	return errors.Join(made, bound)
 }
 
 // Namespace makes a namespace in which Pods may be made at once: its service account is

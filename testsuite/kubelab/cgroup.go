@@ -30,8 +30,8 @@ func newCgroup() (g cgroup, err error) {
 	if err != nil {
 		return g, err
 	}
-	locks := filepath.Join(os.TempDir(), "egressfleet-cgroups")
-	if err := os.MkdirAll(locks, 0o700); err != nil {
+	locks := filepath.Join(os.Getenv(isolated), "egressfleet-cgroups") // where every run finds them
+	if err := os.MkdirAll(locks, 0o700); err != nil {                  //nolint:gosec // of the process around us
 		return g, err
 	}
 	forgetCgroups(locks, roots)
@@ -48,10 +48,12 @@ func newCgroup() (g cgroup, err error) {
 	return g, errors.Join(makeAll(g.dirs)...)
 }
 
-// makeAll makes the groups. A group of cpuset without processors takes no process.
+// makeAll makes the groups. In the first version of control groups one of cpuset without
+// processors takes no process; in the second one a group has the controllers that its
+// parent hands down, and a kubelet wants those that the machine has.
 func makeAll(dirs []string) (faults []error) {
 	for _, dir := range dirs {
-		faults = append(faults, os.MkdirAll(dir, 0o755)) //nolint:gosec // as others there are
+		faults = append(faults, handDown(filepath.Dir(dir)), os.MkdirAll(dir, 0o755)) //nolint:gosec // as others there are
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 			text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name)) //nolint:gosec // of the kernel
 			if err == nil {
@@ -60,6 +62,26 @@ func makeAll(dirs []string) (faults []error) {
 		}
 	}
 	return faults
+}
+
+// handDown lets the groups below one have its controllers. It stays so: others may have
+// come to rely on it.
+func handDown(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers")) //nolint:gosec // of the kernel
+	if err != nil {
+		return nil //nolint:nilerr // it is of the first version, which has none
+	}
+	var wanted []string
+	for _, has := range strings.Fields(string(text)) {
+		if slices.Contains([]string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}, has) {
+			wanted = append(wanted, "+"+has)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	file := filepath.Join(dir, "cgroup.subtree_control")
+	return os.WriteFile(file, []byte(strings.Join(wanted, " ")), 0o600) //nolint:gosec // of the kernel
 }
 
 // remove waits until the last process is gone, for a while, and removes the groups.
@@ -88,7 +110,7 @@ func forgetCgroups(locks string, roots []string) {
 				old.dirs = append(old.dirs, filepath.Join(root, old.name))
 			}
 			if removed(old.dirs) {
-				_ = os.Remove(file)
+				_ = os.Remove(file) //nolint:gosec // a lock of ours
 			}
 		}
 		_ = f.Close()

@@ -18,7 +18,11 @@ import (
 )
 
 // ready bounds the start of each part on a busy machine.
-const ready = 2 * time.Minute
+const ready = 5 * time.Minute
+
+// lostAfter is how long a node is silent before it is lost. One that only gets no
+// processor time, on a busy machine, is not.
+const lostAfter = 30 * time.Second
 
 // Options say what a cluster is made of.
 type Options struct {
@@ -181,7 +185,7 @@ func (c *Cluster) startControllers() error {
 	managing := append(as("kube-controller-manager"),
 		"--service-account-private-key-file", filepath.Join(c.pki, "accounts.key"),
 		"--root-ca-file", filepath.Join(c.pki, "ca.crt"), "--use-service-account-credentials",
-		"--node-monitor-period", "1s", "--node-monitor-grace-period", "12s", "--concurrent-namespace-syncs", "4")
+		"--node-monitor-period", "1s", "--node-monitor-grace-period", lostAfter.String(), "--concurrent-namespace-syncs", "4")
 	return errors.Join(c.add("kube-controller-manager", managing...), c.add("kube-scheduler", as("kube-scheduler")...))
 }
 

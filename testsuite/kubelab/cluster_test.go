@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	soon = time.Minute
+	soon = 3 * time.Minute // generous: the machine may be busy
 	tick = 50 * time.Millisecond
 )
 

@@ -15,6 +15,9 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
+
+	_ "embed"
 )
 
 const architecture = runtime.GOARCH
@@ -31,10 +34,12 @@ const (
 	proxyUser = "13:13"
 )
 
-// squidRecipe is what the image of squid is made by; it is the key of the cache.
-var squidRecipe = []string{
-	"debootstrap", "--variant=minbase", "--include=squid", "bookworm",
-}
+// squidScript makes the file system of squid. With the release it is the key of the cache.
+//
+//go:embed squid.sh
+var squidScript string
+
+const squidRelease = "bookworm"
 
 // images are the files of the images of a run.
 type images struct{ squid, proxy, pause string }
@@ -52,8 +57,13 @@ func Prepare(ctx context.Context) error {
 		if _, err := os.Stat(squid); err == nil {
 			return nil
 		}
+		begun := time.Now()
 		fmt.Fprintln(os.Stderr, "making the image of squid from Debian's packages: about two minutes, and only this once")
-		return makeSquid(ctx, dir, squid)
+		if err := makeSquid(ctx, dir, squid); err != nil {
+			return fmt.Errorf("the image of squid: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "made the image of squid in %s\n", time.Since(begun).Round(time.Second))
+		return nil
 	})
 }
 
@@ -68,28 +78,31 @@ func imageDir() (string, error) {
 }
 
 func squidFile(dir string) string {
-	sum := sha256.Sum256([]byte(strings.Join(squidRecipe, "\n") + "\n" + SquidImage + "\n" + architecture))
+	sum := sha256.Sum256([]byte(strings.Join([]string{squidScript, squidRelease, SquidImage, architecture}, "\x00")))
 	return filepath.Join(dir, "squid-"+hex.EncodeToString(sum[:12])+".tar")
 }
 
-// makeSquid writes the image to a path, or leaves nothing.
+// unfinished begins the names of folders in which the image of squid is made.
+const unfinished = "unfinished-squid-"
+
+// makeSquid writes the image to a path, or leaves nothing. Its caller holds the lock, so
+// that what a making has left that was killed is nobody's.
 func makeSquid(ctx context.Context, dir, to string) (err error) {
-	work, err := os.MkdirTemp(dir, "unfinished-")
+	left, _ := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	for _, old := range left {
+		_ = os.RemoveAll(old) // the next one tries again
+	}
+	work, err := os.MkdirTemp(dir, unfinished)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	root, layer, made := filepath.Join(work, "root"), filepath.Join(work, "layer.tar"), filepath.Join(work, "image.tar")
-	if err := command(ctx, append(squidRecipe, root)...); err != nil {
+	if err := squidLayer(ctx, work); err != nil {
 		return err
 	}
-	err = command(ctx, "tar", "-C", root, "--numeric-owner", "--exclude=./dev/*", "--exclude=./proc/*",
-		"--exclude=./sys/*", "--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*", "-cf", layer, ".")
-	if err != nil {
-		return err
-	}
+	made := filepath.Join(work, "image.tar")
 	squid := Image{
-		Ref: SquidImage, User: proxyUser, Layer: layer,
+		Ref: SquidImage, User: proxyUser, Layer: filepath.Join(work, "layer.tar"),
 		Entrypoint: []string{"/usr/sbin/squid", "-N", "-f", "/etc/squid/squid.conf"},
 	}
 	if err := squid.Write(made); err != nil {
@@ -97,6 +110,25 @@ func makeSquid(ctx context.Context, dir, to string) (err error) {
 	}
 	return os.Rename(made, to)
 }
+
+// squidLayer makes layer.tar in a folder, in namespaces of its own: killed, it leaves
+// neither processes nor mounts.
+func squidLayer(ctx context.Context, work string) error {
+	from := findMirror(ctx)
+	argv := []string{
+		"--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", squidScript, "sh", squidRelease, from.url, work,
+	}
+	making := exec.CommandContext(ctx, "unshare", argv...) //nolint:gosec // ours
+	making.Env = append(os.Environ(), from.proxy...)
+	if words, err := making.CombinedOutput(); err != nil {
+		return fmt.Errorf("debootstrap of %s from %q: %w\n%s", squidRelease, from.url, err, last(words))
+	}
+	return nil
+}
+
+// last is the end of what a program has printed.
+func last(words []byte) string { return strings.TrimSpace(string(words[max(0, len(words)-tail):])) }
 
 // makeImages makes the small images of one run in dir, and finds that of squid.
 func makeImages(ctx context.Context, root, dir string) (i images, err error) {

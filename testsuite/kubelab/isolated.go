@@ -9,11 +9,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 )
 
-// isolated is set in the process that Isolated starts.
+// isolated is set in the process that Isolated starts, to the folder for temporary files
+// around it.
 const isolated = "EGRESSFLEET_KUBELAB_ISOLATED"
 
 // unshare runs a script as the first process of network, process and mount namespaces.
@@ -29,7 +31,8 @@ func unshare(script string, args ...string) *exec.Cmd {
 // Isolated runs something, usually the tests of a package, in a process of this binary
 // that has network, processes and mounts of its own, and returns its exit code. A suite
 // that starts real nodes calls it in TestMain. It needs root. There is no network in
-// there but that of nodes: downloads come first.
+// there but that of nodes: downloads come first. Temporary files are in a folder of their
+// own, which the next run removes if this one is killed.
 func Isolated(do func() int) int {
 	if os.Getenv(isolated) != "" {
 		return do()
@@ -42,7 +45,7 @@ func Isolated(do func() int) int {
 	return code
 }
 
-func again() (int, error) {
+func again() (code int, err error) {
 	if os.Getuid() != 0 {
 		return 0, errors.New("namespaces need root")
 	}
@@ -50,13 +53,18 @@ func again() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	scratch, done, err := newScratch(filepath.Join(os.TempDir(), "egressfleet-kubelab"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	// The shell stays as the first process: it buries what others leave.
 	cmd := unshare(`ip link set lo up
 ip link add `+bridge+` type bridge
 ip addr add `+WorldAddress+`/16 dev `+bridge+`
 ip link set `+bridge+` up
 code=0; "$@" || code=$?; exit $code`, append([]string{self}, os.Args[1:]...)...)
-	cmd.Env = append(os.Environ(), isolated+"=1")
+	cmd.Env = append(os.Environ(), isolated+"="+os.TempDir(), "TMPDIR="+scratch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	// The kernel ends the child when the thread that started it ends.
 	runtime.LockOSThread()

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
+
+	_ "embed"
 )
 
 // WorldAddress is where nodes find the API server and everything else that the isolated
@@ -84,17 +86,19 @@ func (n *Node) start(ctx context.Context, zone string) (err error) {
 	return n.run(ctx, made)
 }
 
+// holdScript is the first process of the node. What its programs would leave on this
+// machine, or change for all of it, they do to folders and copies of the node.
+//
+//go:embed hold.sh
+var holdScript string
+
+// kubeletDir is short, since the paths of sockets are bounded.
+const kubeletDir = "/run/kubelet"
+
 // hold makes the namespaces of the node.
 func (n *Node) hold(ctx context.Context) (err error) {
 	begun := filepath.Join(n.dir, "begun")
-	n.holder, err = launch(n.dir, "holder", unshare(`
-mount -t tmpfs run /run
-mkdir -p /run/containerd /run/netns /run/lock "$1/log"
-mount --bind "$1/log" /var/log
-mount --make-rshared /
-echo 1 >/proc/sys/net/ipv4/ip_forward
-touch "$1/begun"
-while :; do sleep 3600 & wait $!; done`, n.dir))
+	n.holder, err = launch(n.dir, "holder", unshare(holdScript, n.dir, kubeletDir))
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func (n *Node) run(ctx context.Context, made images) error {
 	}
 	_, err = n.part("kubelet", n.cluster.program("kubelet"), "--config", n.file("kubelet.yaml"),
 		"--kubeconfig", n.file("kubeconfig"), "--hostname-override", n.Name, "--node-ip", n.address(),
-		"--root-dir", n.file("kubelet"), "--cert-dir", n.file("kubelet-pki"),
+		"--root-dir", kubeletDir, "--cert-dir", n.file("kubelet-pki"),
 		"--node-labels", corev1.LabelTopologyZone+"="+n.zone)
 	return err
 }

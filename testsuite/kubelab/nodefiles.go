@@ -16,6 +16,8 @@ root = "%[1]s/containerd"
 state = "/run/containerd"
 [grpc]
   address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "%[1]s/opt"
 [plugins."io.containerd.grpc.v1.cri"]
   restrict_oom_score_adj = true
   sandbox_image = "%[2]s"
@@ -48,6 +50,7 @@ tlsPrivateKeyFile: %[1]s/node.key
 failSwapOn: false
 resolvConf: %[1]s/resolv.conf
 podLogsDir: %[1]s/podlogs
+volumePluginDir: %[1]s/plugins
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%%, imagefs.available: 1%%}
 enforceNodeAllocatable: [pods]

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	soon = 2 * time.Minute // generous: the machine may be busy
+	soon = 5 * time.Minute // generous: the machine may be busy
 	tick = 100 * time.Millisecond
 )
 

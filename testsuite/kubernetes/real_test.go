@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -187,14 +188,26 @@ func (l *lab) survivesItsHunger() {
 	l.remove(hungry)
 }
 
-// replacesWhatIsGone: a Pod that somebody deletes is noticed, and made again once.
+// replacesWhatIsGone: a Pod that somebody deletes is noticed, and made again once it is
+// gone. A finalizer holds it until it was seen to go.
 func (l *lab) replacesWhatIsGone(name string) {
 	l.t.Helper()
 	before, born := l.pod(name), l.census.births()
-	require.NoError(l.t, l.cluster.Admin.CoreV1().Pods(podsAre).Delete(l.t.Context(), before.Name, metav1.DeleteOptions{}))
+	pods := l.cluster.Admin.CoreV1().Pods(podsAre)
+	hold := func(finalizers string) {
+		_, err := pods.Patch(l.t.Context(), before.Name, types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":`+finalizers+`}}`), metav1.PatchOptions{})
+		require.NoError(l.t, err)
+	}
+	hold(`["example.com/wait"]`)
+	require.NoError(l.t, pods.Delete(l.t.Context(), before.Name, metav1.DeleteOptions{}))
+	require.Eventually(l.t, func() bool {
+		return count(l.reasons(name), v1.ReasonInstanceTerminated) == 1
+	}, soon, tick, "%s was not seen to go", name)
+	require.Equal(l.t, born, l.census.births(), "it is still there")
+	hold("null")
 	require.Eventually(l.t, func() bool { return l.census.births() == born+1 }, soon, tick)
 	l.serves(name)
-	require.Contains(l.t, l.reasons(name), v1.ReasonInstanceTerminated, "it was seen to go")
 	require.NotContains(l.t, l.reasons(name), v1.ReasonInstanceLost)
 	require.Equal(l.t, wantReal, l.census.alive())
 }

@@ -30,11 +30,15 @@ var recorded = map[string]string{
 	"TestDeleteDuringACreateThatNeverAnswersLeavesNothing": "delete-during-create",
 	"TestADeadlineEndsTheWatch":                            "deadline",
 	"TestAHoldEndsByItselfAndSkippedCleanupIsTold":         "hold-and-leave",
+	"TestAWaveOfReportsTakesDownNoMoreThanTheFloorAllows":  "wave",
 }
 
 // keep writes a history to the folder that testsuite/replay reads, if asked to. What
 // is there stays: it stands for workflows that run somewhere.
-func (l *lab) keep(run int, h *history.History) {
+func (l *lab) keep(run int, h *history.History) { l.keepIn("proxy", run, h) }
+
+// keepIn is keep for the workflow of a folder.
+func (l *lab) keepIn(folder string, run int, h *history.History) {
 	name, wanted := recorded[l.t.Name()]
 	if !*record || !wanted {
 		return
@@ -49,7 +53,7 @@ func (l *lab) keep(run int, h *history.History) {
 	text := strings.NewReplacer(
 		fmt.Sprintf("%d@%s@", os.Getpid(), host), "worker@host", `"`+host+":", `"host:`,
 	).Replace(string(raw))
-	file := filepath.Join(root, "workflows", "proxy", "testdata", "replay",
+	file := filepath.Join(root, "workflows", folder, "testdata", "replay",
 		fmt.Sprintf("%s.v%d.%d.json", name, versionOf(l.t, h), run))
 	require.NoError(l.t, os.MkdirAll(filepath.Dir(file), 0o750))
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/egressfleet/egressfleet/internal/tracing"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/workflows"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
@@ -28,6 +30,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, replay(t, read(t, file)), advice)
+			require.NoError(t, replay(t, read(t, file), traced(t)...), "tracing changes no command")
 		})
 	}
 }
@@ -54,10 +57,20 @@ func read(t *testing.T, file string) *history.History {
 	return h
 }
 
-// replay uses the ID that the history has: it is part of the input.
-func replay(t *testing.T, h *history.History) error {
+// traced is what a worker has around its workflows where tracing is on.
+func traced(t *testing.T) []interceptor.WorkerInterceptor {
 	t.Helper()
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
+	traces, err := tracing.New(t.Context(), "test")
+	require.NoError(t, err)
+	asks, does, err := traces.Interceptors(tracing.TemporalOptions{})
+	require.NoError(t, err)
+	return []interceptor.WorkerInterceptor{asks.(interceptor.WorkerInterceptor), does}
+}
+
+// replay uses the ID that the history has: it is part of the input.
+func replay(t *testing.T, h *history.History, around ...interceptor.WorkerInterceptor) error {
+	t.Helper()
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: around})
 	require.NoError(t, err)
 	workflows.Register(r, proxy.DefaultTiming())
 	started := h.Events[0].GetWorkflowExecutionStartedEventAttributes()

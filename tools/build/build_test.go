@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -168,12 +170,13 @@ func TestABuildThatFailsLeavesNothing(t *testing.T) {
 	require.NoError(t, os.MkdirAll(dir, executable))
 	write(t, filepath.Join(dir, "go.mod"), "module example.com/tools\n\ngo 1.26.0\n")
 	write(t, filepath.Join(dir, "go.sum"), "")
-	err := provide(t.Context(), broken, places{root: root, cache: cache})
+	err := provide(t.Context(), broken, places{root: root, cache: cache, say: io.Discard})
 	require.ErrorContains(t, err, "go build in tools/broken")
 	require.ErrorContains(t, err, "example.com/tools/broken", "the compiler's words are shown")
 	left, err := os.ReadDir(cache)
 	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Len(t, left, 1)
+	require.Equal(t, "broken.lock", left[0].Name(), "nothing but the lock, which nobody holds")
 	require.NoFileExists(t, filepath.Join(root, "bin", "broken"))
 }
 
@@ -186,7 +189,7 @@ func TestAToolIsBuiltOnce(t *testing.T) {
 	write(t, filepath.Join(dir, "go.mod"), "module example.com/tiny\n\ngo 1.26.0\n")
 	write(t, filepath.Join(dir, "go.sum"), "")
 	write(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() {}\n")
-	at := places{root: root, cache: cache}
+	at := places{root: root, cache: cache, say: io.Discard}
 	require.NoError(t, provide(t.Context(), tiny, at))
 	require.FileExists(t, filepath.Join(root, "bin", "tiny"))
 
@@ -194,6 +197,44 @@ func TestAToolIsBuiltOnce(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(root, "bin", "tiny")))
 	require.NoError(t, provide(t.Context(), tiny, at), "the cache has it")
 	require.FileExists(t, filepath.Join(root, "bin", "tiny"))
+}
+
+// While somebody builds a tool another process waits, and takes what that one has made.
+func TestWhoComesWhileAToolIsBuiltTakesIt(t *testing.T) {
+	t.Parallel()
+	root, cache := t.TempDir(), t.TempDir()
+	said := new(lines)
+	at := places{root: root, cache: cache, say: said}
+	tiny := tool{name: "tiny", module: "tiny", pkg: "example.com/tiny", takes: "a second"}
+	dir := filepath.Join(root, "tools", "tiny")
+	require.NoError(t, os.MkdirAll(dir, executable))
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/tiny\n\ngo 1.26.0\n")
+	write(t, filepath.Join(dir, "go.sum"), "")
+	write(t, filepath.Join(dir, "main.go"), "this does not compile")
+	id, err := identity(t.Context(), tiny, root)
+	require.NoError(t, err)
+	held := filepath.Join(cache, "tiny.lock")
+	unlock, err := lock(t.Context(), held, nil)
+	require.NoError(t, err)
+
+	second := make(chan error)
+	go func() { second <- provide(t.Context(), tiny, at) }()
+	require.Eventually(t, func() bool { return strings.Contains(said.String(), "somebody else is building tiny") },
+		time.Minute, time.Millisecond)
+	waits := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	third := make(chan error)
+	go func() {
+		_, err := lock(ctx, held, func() { close(waits) })
+		third <- err
+	}()
+	<-waits
+	cancel()
+	require.ErrorIs(t, <-third, context.Canceled, "who waits can be stopped")
+	write(t, filepath.Join(cache, "tiny-"+id), "made by the first")
+	require.NoError(t, unlock())
+	require.NoError(t, <-second, "it has compiled nothing")
+	require.Equal(t, "made by the first", read(t, filepath.Join(root, "bin", "tiny")))
 }
 
 func TestOnlyOldUnfinishedBuildsAreForgotten(t *testing.T) {

@@ -20,12 +20,28 @@ const (
 	unfinished = "unfinished-"
 )
 
-// build makes cached, or leaves nothing. Two builds at once both succeed: each has a
-// directory of its own, and the rename is atomic.
+// build makes cached, or leaves nothing. Of several builds of a tool at once, in other
+// processes, too, one compiles and the others take what it has made.
 func build(ctx context.Context, t tool, at places, cached string) (err error) {
 	if err := os.MkdirAll(at.cache, executable); err != nil {
 		return err
 	}
+	unlock, err := lock(ctx, filepath.Join(at.cache, t.name+".lock"), func() {
+		_, _ = fmt.Fprintf(at.say, "somebody else is building %s: waiting for it\n", t.name)
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if _, err := os.Stat(cached); err == nil {
+		return nil
+	}
+	return buildAlone(ctx, t, at, cached)
+}
+
+// buildAlone builds in a directory of its own and renames what came out of it, so that
+// a build that was killed leaves nothing that would be taken for a tool.
+func buildAlone(ctx context.Context, t tool, at places, cached string) (err error) {
 	forget(at.cache)
 	dir, err := os.MkdirTemp(at.cache, unfinished)
 	if err != nil {
@@ -33,7 +49,7 @@ func build(ctx context.Context, t tool, at places, cached string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	made := filepath.Join(dir, t.name)
-	done := report(os.Stderr, t, reportEvery)
+	done := report(at.say, t, reportEvery)
 	err = compile(ctx, t, at.root, made)
 	done(err)
 	if err != nil {

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -36,15 +37,18 @@ func run(ctx context.Context, names []string) error {
 	}
 	store := cacheDir(root)
 	for _, t := range wanted {
-		if err := provide(ctx, t, places{root: root, cache: store}); err != nil {
+		if err := provide(ctx, t, places{root: root, cache: store, say: os.Stderr}); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
 	return nil
 }
 
-// places are the directories of one run.
-type places struct{ root, cache string }
+// places are the directories of one run, and where it says what it does.
+type places struct {
+	root, cache string
+	say         io.Writer
+}
 
 // provide builds a tool unless the cache has it, and copies it into bin/.
 func provide(ctx context.Context, t tool, at places) error {

@@ -18,6 +18,7 @@ var (
 	_ activities.Owners  = Owners{}
 	_ activities.Watched = Watched{}
 	_ activities.Probed  = Probed{}
+	_ activities.Judged  = Judged{}
 )
 
 // Owners is what a sweep for orphans asks.
@@ -74,6 +75,37 @@ func (f Probed) Replace(ctx context.Context, p activities.Failing, reason, reque
 	_, err = f.ReplaceInstance(ctx, p.Namespace, p.Name, request, proxy.ReplaceInput{
 		Reason: reason, Of: proxy.Subject{UID: p.UID, CreatedAt: p.MadeAt},
 	})
+	return answered(err)
+}
+
+// Judged is what feedback asks.
+type Judged struct{ *fleet.Client }
+
+// Proxies lists the living proxies of a provider.
+func (j Judged) Proxies(ctx context.Context, provider string) ([]v1.Proxy, error) {
+	return j.OfProvider(ctx, provider)
+}
+
+// Hold leaves alone what has another instance by now, is held by somebody, or is gone.
+func (j Judged) Hold(ctx context.Context, a activities.Accused, h v1.Hold, request string) (bool, error) {
+	of := v1.Proxy{
+		Metadata: v1.Metadata{Namespace: a.Namespace, Name: a.Name, UID: a.UID},
+		Status:   v1.ProxyStatus{InstanceCreatedAt: a.MadeAt},
+	}
+	_, err := j.HoldInstance(ctx, of, h, request)
+	return answered(err)
+}
+
+// Replace leaves alone what has another instance by now, or none, or is gone.
+func (j Judged) Replace(ctx context.Context, a activities.Accused, reason, request string) (bool, error) {
+	_, err := j.ReplaceInstance(ctx, a.Namespace, a.Name, request, proxy.ReplaceInput{
+		Reason: reason, Of: proxy.Subject{UID: a.UID, CreatedAt: a.MadeAt},
+	})
+	return answered(err)
+}
+
+// answered reads what a proxy answered that may not be what it was.
+func answered(err error) (bool, error) {
 	if _, conflict := errors.AsType[*fleet.ConflictError](err); conflict || errors.Is(err, fleet.ErrNotFound) {
 		return false, nil
 	}

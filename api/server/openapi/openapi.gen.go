@@ -185,6 +185,27 @@ func (e PickProxyParamsHealthy) Valid() bool {
 	}
 }
 
+// Defines values for ReportProxyParamsHealthy.
+const (
+	ReportProxyParamsHealthyAny   ReportProxyParamsHealthy = "any"
+	ReportProxyParamsHealthyFalse ReportProxyParamsHealthy = "false"
+	ReportProxyParamsHealthyTrue  ReportProxyParamsHealthy = "true"
+)
+
+// Valid indicates whether the value is a known member of the ReportProxyParamsHealthy enum.
+func (e ReportProxyParamsHealthy) Valid() bool {
+	switch e {
+	case ReportProxyParamsHealthyAny:
+		return true
+	case ReportProxyParamsHealthyFalse:
+		return true
+	case ReportProxyParamsHealthyTrue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListProxiesParamsHealth.
 const (
 	ListProxiesParamsHealthFalse   ListProxiesParamsHealth = "false"
@@ -290,6 +311,9 @@ type MetadataInput = v1.Metadata
 // Example: default
 type Name = string
 
+// NameOfThePath A name as the path has it; empty is left out.
+type NameOfThePath = string
+
 // Phase - `Pending`: nothing at the backend yet
 // - `Provisioning`: created, not yet running with an address
 // - `Running`: running with an address
@@ -390,6 +414,12 @@ type ProxyStatus = v1.ProxyStatus
 // Reason Why something is asked for, for people; at most 1024 bytes. It is kept with the Proxy.
 type Reason = string
 
+// Report What a client met at a site through a proxy.
+type Report = v1.Report
+
+// Reported What became of a report, and the next proxy. Fields may be added.
+type Reported = v1.Reported
+
 // SecretRef One key of one secret.
 type SecretRef = v1.SecretRef
 
@@ -400,6 +430,9 @@ type Timeline struct {
 
 // Why What replace, retry and resume are asked with. The body may be left out.
 type Why = v1.Why
+
+// FilterFor defines model for filterFor.
+type FilterFor = string
 
 // FilterHealthy defines model for filterHealthy.
 type FilterHealthy string
@@ -520,6 +553,10 @@ type GetDiscoveryParams struct {
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy GetDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
 
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
+
 	// Limit At most so many; 0 is all.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -562,6 +599,10 @@ type WatchDiscoveryParams struct {
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy WatchDiscoveryParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
 
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
+
 	// LastEventID The ID of the last event that was seen.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
@@ -594,6 +635,10 @@ type PickProxyParams struct {
 
 	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
 	Healthy PickProxyParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+
+	// For The host name of a site: without those whose egress IP it, or what is above it, was reported to ban. 503 while
+	// the bans are not known yet.
+	For FilterFor `form:"for,omitempty" json:"for,omitempty"`
 }
 
 // PickProxyParamsFormat defines parameters for PickProxy.
@@ -601,6 +646,30 @@ type PickProxyParamsFormat string
 
 // PickProxyParamsHealthy defines parameters for PickProxy.
 type PickProxyParamsHealthy string
+
+// ReportProxyParams defines parameters for ReportProxy.
+type ReportProxyParams struct {
+	// Namespace Only those of this namespace.
+	Namespace FilterNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Provider Only those of this provider.
+	Provider FilterProvider `form:"provider,omitempty" json:"provider,omitempty"`
+
+	// Region Only those of this region.
+	Region FilterRegion `form:"region,omitempty" json:"region,omitempty"`
+
+	// Zone Only those of this zone.
+	Zone FilterZone `form:"zone,omitempty" json:"zone,omitempty"`
+
+	// Labels Only those whose labels match, as Kubernetes writes it: `team=crawlers,tier in (gold, silver),!old`.
+	Labels FilterLabels `form:"labels,omitempty" json:"labels,omitempty"`
+
+	// Healthy `true`: those with no probe against them, also before the first one; `false`: the others; `any`: all.
+	Healthy ReportProxyParamsHealthy `form:"healthy,omitempty" json:"healthy,omitempty"`
+}
+
+// ReportProxyParamsHealthy defines parameters for ReportProxy.
+type ReportProxyParamsHealthy string
 
 // ListProxiesParams defines parameters for ListProxies.
 type ListProxiesParams struct {
@@ -766,6 +835,9 @@ type ListAllProxiesParams struct {
 // ListAllProxiesParamsHealth defines parameters for ListAllProxies.
 type ListAllProxiesParamsHealth string
 
+// ReportProxyJSONRequestBody defines body for ReportProxy for application/json ContentType.
+type ReportProxyJSONRequestBody = Report
+
 // ApplyProxyJSONRequestBody defines body for ApplyProxy for application/json ContentType.
 type ApplyProxyJSONRequestBody = ProxyInput
 
@@ -860,6 +932,9 @@ type ServerInterface interface {
 	// PickProxy Give me one proxy
 	// (GET /v1/discovery/pick)
 	PickProxy(ctx echo.Context, params PickProxyParams) error
+	// ReportProxy Say what a site did to a proxy, and get the next one
+	// (POST /v1/discovery/report)
+	ReportProxy(ctx echo.Context, params ReportProxyParams) error
 	// ListProxies List the Proxies of a namespace
 	// (GET /v1/namespaces/{namespace}/proxies)
 	ListProxies(ctx echo.Context, namespace Namespace, params ListProxiesParams) error
@@ -973,6 +1048,13 @@ func (w *ServerInterfaceWrapper) GetDiscovery(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
 	}
 
+	// ------------- Optional query parameter "for" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "for", ctx.QueryParams(), &params.For, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter for: %s", err))
+	}
+
 	// ------------- Optional query parameter "limit" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
@@ -1064,6 +1146,13 @@ func (w *ServerInterfaceWrapper) WatchDiscovery(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
 	}
 
+	// ------------- Optional query parameter "for" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "for", ctx.QueryParams(), &params.For, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter for: %s", err))
+	}
+
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Last-Event-ID" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
@@ -1148,8 +1237,68 @@ func (w *ServerInterfaceWrapper) PickProxy(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
 	}
 
+	// ------------- Optional query parameter "for" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "for", ctx.QueryParams(), &params.For, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter for: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.PickProxy(ctx, params)
+	return err
+}
+
+// ReportProxy converts echo context to params.
+func (w *ServerInterfaceWrapper) ReportProxy(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReportProxyParams
+	// ------------- Optional query parameter "namespace" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "namespace", ctx.QueryParams(), &params.Namespace, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter namespace: %s", err))
+	}
+
+	// ------------- Optional query parameter "provider" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "provider", ctx.QueryParams(), &params.Provider, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter provider: %s", err))
+	}
+
+	// ------------- Optional query parameter "region" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "region", ctx.QueryParams(), &params.Region, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter region: %s", err))
+	}
+
+	// ------------- Optional query parameter "zone" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "zone", ctx.QueryParams(), &params.Zone, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter zone: %s", err))
+	}
+
+	// ------------- Optional query parameter "labels" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "labels", ctx.QueryParams(), &params.Labels, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter labels: %s", err))
+	}
+
+	// ------------- Optional query parameter "healthy" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "healthy", ctx.QueryParams(), &params.Healthy, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter healthy: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReportProxy(ctx, params)
 	return err
 }
 
@@ -1801,6 +1950,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/discovery", wrapper.GetDiscovery, options.OperationMiddlewares["getDiscovery"]...)
 	router.GET(options.BaseURL+"/v1/discovery/pick", wrapper.PickProxy, options.OperationMiddlewares["pickProxy"]...)
 	router.GET(options.BaseURL+"/v1/discovery/events", wrapper.WatchDiscovery, options.OperationMiddlewares["watchDiscovery"]...)
+	router.POST(options.BaseURL+"/v1/discovery/report", wrapper.ReportProxy, options.OperationMiddlewares["reportProxy"]...)
 	router.GET(options.BaseURL+"/healthz", wrapper.GetHealth, options.OperationMiddlewares["getHealth"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.GetReadiness, options.OperationMiddlewares["getReadiness"]...)
 
@@ -2485,6 +2635,216 @@ type PickProxy503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PickProxy503ApplicationProblemPlusJSONResponse) VisitPickProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxyRequestObject struct {
+	Params ReportProxyParams
+	Body   *ReportProxyJSONRequestBody
+}
+
+type ReportProxyResponseObject interface {
+	VisitReportProxyResponse(w http.ResponseWriter) error
+}
+
+type ReportProxy200ResponseHeaders struct {
+	Age int
+}
+
+type ReportProxy200JSONResponse struct {
+	Body    Reported
+	Headers ReportProxy200ResponseHeaders
+}
+
+func (response ReportProxy200JSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Age", fmt.Sprint(response.Headers.Age))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy400ApplicationProblemPlusJSONResponse struct {
+	UnreadableApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy400ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy401ApplicationProblemPlusJSONResponse struct {
+	UnauthenticatedApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy401ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy403ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy404ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy408ApplicationProblemPlusJSONResponse struct {
+	TooSlowApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy408ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(408)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy413ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy415ApplicationProblemPlusJSONResponse struct {
+	WrongTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy415ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy422ApplicationProblemPlusJSONResponse struct {
+	InvalidApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy422ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy429ApplicationProblemPlusJSONResponse struct {
+	TooManyApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy429ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy500ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReportProxy503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ReportProxy503ApplicationProblemPlusJSONResponse) VisitReportProxyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4655,6 +5015,9 @@ type StrictServerInterface interface {
 	// PickProxy Give me one proxy
 	// (GET /v1/discovery/pick)
 	PickProxy(ctx context.Context, request PickProxyRequestObject) (PickProxyResponseObject, error)
+	// ReportProxy Say what a site did to a proxy, and get the next one
+	// (POST /v1/discovery/report)
+	ReportProxy(ctx context.Context, request ReportProxyRequestObject) (ReportProxyResponseObject, error)
 	// ListProxies List the Proxies of a namespace
 	// (GET /v1/namespaces/{namespace}/proxies)
 	ListProxies(ctx context.Context, request ListProxiesRequestObject) (ListProxiesResponseObject, error)
@@ -4817,6 +5180,54 @@ func (sh *strictHandler) PickProxy(ctx echo.Context, params PickProxyParams) err
 		return err
 	} else if validResponse, ok := response.(PickProxyResponseObject); ok {
 		return validResponse.VisitPickProxyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReportProxy operation middleware
+func (sh *strictHandler) ReportProxy(ctx echo.Context, params ReportProxyParams) error {
+	var request ReportProxyRequestObject
+
+	request.Params = params
+
+	var body ReportProxyJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReportProxy(ctx.Request().Context(), request.(ReportProxyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReportProxy")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReportProxyResponseObject); ok {
+		return validResponse.VisitReportProxyResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/api/server"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+// standingProxy is a Proxy of a provider in a phase, for a reason.
+func standingProxy(name, provider string, phase v1.Phase, reason string) v1.Proxy {
+	p := v1.Proxy{Metadata: v1.Metadata{Namespace: "a", Name: name}, Spec: v1.ProxySpec{Provider: provider}}
+	p.Status.Phase = phase
+	if reason != "" {
+		p.Status.Conditions = []v1.Condition{{Type: v1.ConditionProvisioned, Reason: reason}}
+	}
+	return p
+}
+
+func TestTheFleetIsCountedByWhereItStands(t *testing.T) {
+	t.Parallel()
+	got := server.Standings([]v1.Proxy{
+		standingProxy("a", "gcp", v1.PhaseRunning, "Running"), standingProxy("b", "gcp", v1.PhaseRunning, "Running"),
+		standingProxy("c", "gcp", v1.PhasePending, ""),
+	})
+	require.Equal(t, map[string]int{"Running gcp Running": 2, "Pending gcp Pending": 1}, got)
+}
+
+func TestProvidersThatASpecInventsAreCountedTogether(t *testing.T) {
+	t.Parallel()
+	var proxies []v1.Proxy
+	for i := range 200 {
+		proxies = append(proxies, standingProxy("a", fmt.Sprintf("p%03d", i), v1.PhaseBlocked, "ProviderNotConfigured"))
+	}
+	got := server.Standings(proxies)
+	require.Len(t, got, 51)
+	require.Equal(t, 150, got["Blocked (other) ProviderNotConfigured"])
+}
+
+func TestAListThatWasNeverLoadedIsOfNoAge(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	server.New(newFleet(), server.Options{Metrics: registry})
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(
+		"# HELP egressfleet_discovery_snapshot_age_seconds How old the list is that discovery is served from; +Inf while "+
+			"there is none.\n# TYPE egressfleet_discovery_snapshot_age_seconds gauge\n"+
+			"egressfleet_discovery_snapshot_age_seconds +Inf\n")))
+}
