@@ -56,7 +56,7 @@ func renderDocs() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := template.New("docs").Funcs(template.FuncMap{"paragraphs": paragraphs}).Parse(docsText)
+	page, err := template.New("docs").Funcs(template.FuncMap{"blocks": blocks}).Parse(docsText)
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +143,26 @@ func typeOf(ref *openapi3.SchemaRef) string {
 	}
 }
 
-// paragraphs are the parts of a description, with what is `so` as code.
-func paragraphs(text string) (all []template.HTML) {
+// blocks are the paragraphs and lists of a description.
+func blocks(text string) (all []template.HTML) {
 	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		var out strings.Builder
-		for i, piece := range strings.Split(template.HTMLEscapeString(part), "`") {
-			if i%2 == 1 {
-				piece = "<code>" + piece + "</code>"
-			}
-			out.WriteString(piece)
+		block := "<p>" + marked(part) + "</p>"
+		if list, ok := strings.CutPrefix(part, "- "); ok {
+			block = "<ul><li>" + strings.Join(strings.Split(marked(list), "\n- "), "</li><li>") + "</li></ul>"
 		}
-		all = append(all, template.HTML(strings.ReplaceAll(out.String(), "**", ""))) //nolint:gosec // escaped above
+		all = append(all, template.HTML(block)) //nolint:gosec // escaped by marked
 	}
 	return all
+}
+
+// marked is a text with what is `so` as code.
+func marked(text string) string {
+	var out strings.Builder
+	for i, piece := range strings.Split(template.HTMLEscapeString(text), "`") {
+		if i%2 == 1 {
+			piece = "<code>" + piece + "</code>"
+		}
+		out.WriteString(piece)
+	}
+	return strings.ReplaceAll(out.String(), "**", "")
 }

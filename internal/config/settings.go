@@ -55,13 +55,15 @@ func (s setting) env() string {
 
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
-	all := slices.Concat(addressSettings(), processSettings(), sweepSettings(), codecSettings(), feedbackSettings())
+	all := slices.Concat(
+		apiSettings(), addressSettings(), processSettings(), sweepSettings(), codecSettings(), feedbackSettings(),
+	)
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
 }
 
-// addressSettings say where a process serves, and where Temporal is.
-func addressSettings() []setting {
+// apiSettings say where and how the API is served.
+func apiSettings() []setting {
 	return []setting{
 		{
 			"api.host", "api-host", "127.0.0.1", "address that the API listens on",
@@ -85,6 +87,12 @@ func addressSettings() []setting {
 				"followed; without it the API asks for none, and listens on loopback only",
 			func(c *Config, v string) error { c.API.TokensFile = v; return nil },
 		},
+	}
+}
+
+// addressSettings say where else a process serves, and where Temporal is.
+func addressSettings() []setting {
+	return []setting{
 		{
 			"echo.certificate", "echo-certificate", "", "file for the certificate of the echo target: the role api writes it, " +
 				"and the roles worker and outside read it where they are another process; empty where they are one",

@@ -34,9 +34,6 @@ func Classify(err error, op, name string) providers.Class { return classify(err,
 // Hint is what to do about an error of certificates.
 func Hint(err error) string { return untrusted(err) }
 
-// Observe is what a Pod shows at a moment.
-func Observe(pod *corev1.Pod, now time.Time) providers.Instance { return observe(pod, now) }
-
 // SquidConf is the configuration of the proxy that a provider makes for a port.
 func SquidConf(p *Provider, port int) string { return squidConf(port, p.set.ranges) }
 

@@ -10,11 +10,12 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
+
+	"github.com/egressfleet/egressfleet/testsuite/outcome"
 )
 
 // The variables that repeat a run.
@@ -36,20 +37,12 @@ func main() {
 		}
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	clean, err := play(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-	}
-	if err != nil || !clean {
-		os.Exit(1)
-	}
+	outcome.Main("chaos", play)
 }
 
 // play runs once and prints the outcome as the last line. A run that is not clean keeps
 // its files.
-func play(ctx context.Context) (clean bool, err error) {
+func play(ctx context.Context, out io.Writer) (clean bool, err error) {
 	s, err := settingsOf(os.Getenv)
 	if err != nil {
 		return false, err
@@ -58,7 +51,7 @@ func play(ctx context.Context) (clean bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w := &world{settings: s, out: os.Stdout, dir: dir}
+	w := &world{settings: s, out: out, dir: dir}
 	w.say("%s=%d %s=%d; files of this run: %s", envSeed, s.Seed, envOperations, s.Operations, dir)
 	begun := time.Now()
 	v, err := w.run(ctx)

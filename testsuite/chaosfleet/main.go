@@ -10,23 +10,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/egressfleet/egressfleet/testsuite/outcome"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	clean, err := play(ctx, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet:", err)
-	}
-	if err != nil || !clean {
-		os.Exit(1)
-	}
-}
+func main() { outcome.Main("fleet", play) }
 
 // play lives one life and prints the outcome as the last line.
 func play(ctx context.Context, out io.Writer) (clean bool, err error) {

@@ -1,0 +1,37 @@
+package client_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/api/client"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+)
+
+func TestTheClientShowsItsTokenAndReadsThePublicWords(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer s3cret" || r.URL.Path != "/v1/namespaces/default/proxies" ||
+			r.URL.RawQuery != "phase=Running&limit=1" {
+			http.Error(w, r.URL.String(), http.StatusTeapot)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"items": [{"metadata": {"namespace": "default", "name": "a"},
+			"spec": {"provider": "local", "port": 3128}, "status": {"phase": "Running"}}], "continue": "next"}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.NewClientWithResponses(server.URL, client.WithToken("s3cret"))
+	require.NoError(t, err)
+	answer, err := c.ListProxiesWithResponse(t.Context(), "default", &client.ListProxiesParams{
+		Limit: new(1), Phase: new(client.ListPhase(v1.PhaseRunning)),
+	})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.StatusCode(), "%s", answer.Body)
+	require.Len(t, answer.JSON200.Items, 1)
+	require.Equal(t, v1.PhaseRunning, answer.JSON200.Items[0].Status.Phase)
+}
