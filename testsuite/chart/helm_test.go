@@ -114,15 +114,21 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		set  []string
 		want []string
 	}{
-		"no installation":                  {[]string{"installation="}, []string{"/installation"}},
-		"an installation with capitals":    {[]string{"installation=Prod"}, []string{"/installation"}},
-		"no Temporal":                      {[]string{"temporal.address="}, []string{"/temporal/address"}},
-		"an API that asks for no token":    {[]string{"api.tokensFile.secret="}, []string{"api.tokensFile.secret"}},
-		"a key that nobody knows":          {[]string{"worker.replcas=1"}, []string{"replcas"}},
-		"a port of root's":                 {[]string{"api.port=80"}, []string{"/api/port"}},
-		"rights of Kubernetes for another": {[]string{"providers[0].name=a", "providers[0].type=gcp", "providers[0].rbac.create=true"}, []string{"/providers/0/rbac"}},
-		"a provider without a namespace":   {[]string{"providers[0].name=a", "providers[0].type=kubernetes"}, []string{"/providers/0", "kubernetes"}},
-		"rules that are not there":         {[]string{"prometheusRule.enabled=true"}, []string{"prometheusRule.groups"}},
+		"no installation":               {[]string{"installation="}, []string{"/installation"}},
+		"an installation with capitals": {[]string{"installation=Prod"}, []string{"/installation"}},
+		"no Temporal":                   {[]string{"temporal.address="}, []string{"/temporal/address"}},
+		"an API that asks for no token": {[]string{"api.tokensFile.secret="}, []string{"api.tokensFile.secret"}},
+		"a key that nobody knows":       {[]string{"worker.replcas=1"}, []string{"replcas"}},
+		"a port of root's":              {[]string{"api.port=80"}, []string{"/api/port"}},
+		"rights of Kubernetes for another": {
+			[]string{"providers[0].name=a", "providers[0].type=gcp", "providers[0].rbac.create=true"},
+			[]string{"/providers/0/rbac"},
+		},
+		"a provider without a namespace": {
+			[]string{"providers[0].name=a", "providers[0].type=kubernetes"},
+			[]string{"/providers/0", "kubernetes"},
+		},
+		"rules that are not there": {[]string{"prometheusRule.enabled=true"}, []string{"prometheusRule.groups"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

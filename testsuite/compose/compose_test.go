@@ -32,7 +32,7 @@ func load(t *testing.T) *types.Project {
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "deploy", "compose", "docker-compose.yaml")},
 		cli.WithConsistency(true), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithResolvedPaths(true))
 	require.NoError(t, err)
-	project, err := cli.ProjectFromOptions(t.Context(), options)
+	project, err := options.LoadProject(t.Context())
 	require.NoError(t, err)
 	return project
 }
@@ -178,7 +178,7 @@ func TestOthersAskWhoIsThere(t *testing.T) {
 
 func decode(t *testing.T, file string, to any) {
 	t.Helper()
-	text, err := os.ReadFile(file) //nolint:gosec // of the repository
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, to))
 }
