@@ -10,11 +10,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/internal/tracing"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 )
 
 func TestTracesAreMadeWhereTheVariablesSaySo(t *testing.T) {
@@ -107,11 +107,10 @@ func live(t *testing.T, asked bool) (names map[string]sdktrace.ReadOnlySpan, req
 		},
 	})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+	env := workflowenv.New()
+	env.SetWorkerOptions(workflowenv.Options(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		asks.(interceptor.WorkerInterceptor), does,
-	}})
+	}}))
 	if asked {
 		header, err := tracing.Header(ctx)
 		require.NoError(t, err)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 	"github.com/egressfleet/egressfleet/workflows/drift"
 )
 
@@ -22,8 +22,7 @@ func run(
 	t *testing.T, in drift.Input, answer func(activities.DriftInput) (activities.DriftReport, error),
 ) (r drift.Result) {
 	t.Helper()
-	var s testsuite.WorkflowTestSuite
-	env := s.NewTestWorkflowEnvironment()
+	env := workflowenv.New()
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.DriftInput) (activities.DriftReport, error) {
 		return answer(in)
 	}, activity.RegisterOptions{Name: "SweepDrift"})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 )
 
 // scene is one run in the SDK's test environment, with ten proxies that are all usable.
@@ -33,8 +34,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	t.Parallel()
-	var suite sdktest.WorkflowTestSuite
-	s := &scene{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, usable: 10}
+	s := &scene{TestWorkflowEnvironment: workflowenv.New(), t: t, usable: 10}
 	s.SetStartTime(birth)
 	s.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("test"), TaskQueue: "q"})
 	s.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: WorkflowType})
@@ -178,8 +178,7 @@ func TestTheStateCrossesIntoTheNextRun(t *testing.T) {
 	require.Len(t, in.State.Acts, 1)
 
 	again := &scene{t: t, usable: 10}
-	var suite sdktest.WorkflowTestSuite
-	again.TestWorkflowEnvironment = suite.NewTestWorkflowEnvironment()
+	again.TestWorkflowEnvironment = workflowenv.New()
 	again.SetStartTime(birth.Add(time.Minute))
 	again.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("test"), TaskQueue: "q"})
 	again.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: WorkflowType})

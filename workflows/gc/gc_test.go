@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 )
 
@@ -20,8 +20,7 @@ func run(
 	t *testing.T, in gc.Input, answer func(activities.SweepInput) activities.SweepReport,
 ) (r gc.Result, swept []activities.SweepInput) {
 	t.Helper()
-	var s testsuite.WorkflowTestSuite
-	env := s.NewTestWorkflowEnvironment()
+	env := workflowenv.New()
 	env.RegisterActivityWithOptions(func(context.Context) ([]string, error) { return []string{"b", "a"}, nil },
 		activity.RegisterOptions{Name: "ProviderNames"})
 	asked := make(chan activities.SweepInput, 100)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 )
 
 // check is one run over so many pages in the SDK's test environment.
@@ -30,8 +31,7 @@ type check struct {
 func newCheck(t *testing.T, pages int) *check {
 	t.Helper()
 	t.Parallel()
-	var s sdktest.WorkflowTestSuite
-	c := &check{TestWorkflowEnvironment: s.NewTestWorkflowEnvironment()}
+	c := &check{TestWorkflowEnvironment: workflowenv.New()}
 	c.SetStartWorkflowOptions(client.StartWorkflowOptions{TaskQueue: "q"})
 	c.RegisterWorkflow(Run)
 	c.RegisterActivity(here)

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 )
 
 func TestTransitions(t *testing.T) {
@@ -44,8 +44,7 @@ func TestTransitions(t *testing.T) {
 // the one that hangs.
 func TestARoundIsBoundedByItselfOnly(t *testing.T) {
 	t.Parallel()
-	var s testsuite.WorkflowTestSuite
-	env := s.NewTestWorkflowEnvironment()
+	env := workflowenv.New()
 	env.RegisterActivityWithOptions(func(context.Context, []string) ([]activities.ProviderHealth, error) {
 		return []activities.ProviderHealth{{Provider: "p"}}, nil
 	}, activity.RegisterOptions{Name: "CheckProviders"})

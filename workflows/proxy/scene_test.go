@@ -14,6 +14,7 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 )
 
 // testUID is the run ID in the test environment, which has no first run ID.
@@ -37,14 +38,12 @@ type scene struct {
 func newScene(t *testing.T, opts ...fake.Option) *scene {
 	t.Helper()
 	t.Parallel()
-	var s sdktest.WorkflowTestSuite
 	sc := &scene{
-		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
+		workflowenv.New(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
 		true,
 	}
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32
-	sc.SetTestTimeout(30 * time.Second)
 	sc.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("default", "a"), TaskQueue: TaskQueue})
 	sc.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) (Result, error) {
 		return Workflow{Timing: sc.timing}.Run(ctx, in)
