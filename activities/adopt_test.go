@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 
@@ -77,7 +76,7 @@ func TestWhoIsFasterIsNoFault(t *testing.T) {
 		"somebody else is about to":           {activities.OwnerState{Found: true, Running: true}, []int{0, 1, 0}},
 		"somebody has applied a new one":      {activities.OwnerState{Found: true, Running: true, UID: "v"}, []int{0, 0, 1}},
 		"one was there in between, and ended": {activities.OwnerState{Found: true, UID: "v"}, []int{0, 0, 1}},
-		"it was there in between, and ended":  {activities.OwnerState{Found: true, UID: "uid-0", Ended: true}, []int{0, 0, 1}},
+		"it was in between, and ended":        {activities.OwnerState{Found: true, UID: "uid-0", Ended: true}, []int{0, 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +115,8 @@ func TestAnAdoptionThatFailsIsToldAndCanBeRepeated(t *testing.T) {
 func TestNothingIsAdoptedWhereTheBackendCannotBeListed(t *testing.T) {
 	t.Parallel()
 	backend := planted(2)
-	backend.NextErr(providers.OpList, providers.Wrap(providers.ErrPermanent, providers.OpList, "lab", "", errors.New("no")))
+	no := providers.Wrap(providers.ErrPermanent, providers.OpList, "lab", "", errors.New("no"))
+	backend.NextErr(providers.OpList, no)
 	a := &adopters{owners: &owners{}}
 	_, err := adoptOf(t, backend, a, activities.AdoptInput{})
 	require.Error(t, err)
@@ -141,7 +141,9 @@ func TestARollIsSmallAndHasNobodyElse(t *testing.T) {
 	t.Parallel()
 	backend := planted(10_000)
 	backend.Plant(providers.Instance{ID: fake.ID("z"), UID: "z", Owner: "a/b", Installation: "another"})
-	backend.Plant(providers.Instance{ID: fake.ID("y"), UID: "y", Owner: "a/c", Deleting: true, Installation: fake.DefaultInstallation})
+	backend.Plant(providers.Instance{
+		ID: fake.ID("y"), UID: "y", Owner: "a/c", Deleting: true, Installation: fake.DefaultInstallation,
+	})
 	var s sdktest.WorkflowTestSuite
 	env := s.NewTestActivityEnvironment()
 	hands := &activities.Adoption{Instances: knowing(backend, func() {}), Fleet: &adopters{owners: &owners{}}}
@@ -150,7 +152,7 @@ func TestARollIsSmallAndHasNobodyElse(t *testing.T) {
 	require.NoError(t, err)
 	var roll []string
 	require.NoError(t, v.Get(&roll))
-	require.Len(t, roll, 20_000, fmt.Sprint("an owner and a UID of each"))
+	require.Len(t, roll, 20_000, "an owner and a UID of each")
 	raw, err := json.Marshal(roll)
 	require.NoError(t, err)
 	require.Less(t, len(raw), 256<<10)

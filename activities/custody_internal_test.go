@@ -10,11 +10,25 @@ import (
 	"github.com/egressfleet/egressfleet/providers"
 )
 
+// What is the matter with an instance.
+func ageless(e *evidence)   { e.instance.CreatedAt = time.Time{} }
+func foreign(e *evidence)   { e.instance.Installation = "x" }
+func nameless(e *evidence)  { e.instance.UID = "" }
+func ownerless(e *evidence) { e.instance.Owner = "" }
+func misnamed(e *evidence)  { e.instance.Owner = "A/b" }
+func listedOne(e *evidence) { e.instance.UID = "living" }
+func leaving(e *evidence)   { e.instance.Deleting = true }
+func unread(e *evidence)    { e.unread = errors.New("spec mark") }
+func contested(e *evidence) { e.rivals = "another" }
+
 // What becomes of an instance, by its marks and by what primary storage says.
 func TestCustody(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	none, runs := OwnerState{}, OwnerState{Found: true, Running: true, UID: "u"}
+	young := func(e *evidence) { e.instance.CreatedAt = noon }
+	none, starting := OwnerState{}, OwnerState{Found: true, Running: true}
+	runs, other := OwnerState{Found: true, Running: true, UID: "u"}, OwnerState{Found: true, Running: true, UID: "v"}
+	ended, otherEnded := OwnerState{Found: true, UID: "u", Ended: true}, OwnerState{Found: true, UID: "v"}
 	for name, tc := range map[string]struct {
 		change  func(*evidence)
 		owner   OwnerState
@@ -24,30 +38,27 @@ func TestCustody(t *testing.T) {
 		why     string
 	}{
 		"older than the database":                 {nil, none, nil, false, fateAdopt, WhyAdoptable},
-		"of an unknown age":                       {func(e *evidence) { e.instance.CreatedAt = time.Time{} }, none, nil, false, fateAdopt, WhyAdoptable},
-		"younger than the database":               {func(e *evidence) { e.instance.CreatedAt = noon }, none, nil, false, fateOrphan, WhyOwnerMissing},
-		"younger than the database, and wanted":   {func(e *evidence) { e.instance.CreatedAt = noon }, none, nil, true, fateAdopt, WhyOwnerMissing},
-		"of another installation":                 {func(e *evidence) { e.instance.Installation = "x" }, none, nil, true, fateForeign, whyForeign},
-		"without a UID":                           {func(e *evidence) { e.instance.UID = "" }, none, nil, true, fateLeft, WhyNoUID},
-		"without an owner":                        {func(e *evidence) { e.instance.Owner = "" }, none, nil, true, fateLeft, WhyNoOwner},
-		"an owner that is no name":                {func(e *evidence) { e.instance.Owner = "A/b" }, none, nil, true, fateLeft, WhyUnreadable},
-		"Visibility lists its owner":              {func(e *evidence) { e.instance.UID = "living" }, none, nil, true, fateLiving, whyListed},
+		"of an unknown age":                       {ageless, none, nil, false, fateAdopt, WhyAdoptable},
+		"younger than the database":               {young, none, nil, false, fateOrphan, WhyOwnerMissing},
+		"younger than the database, and wanted":   {young, none, nil, true, fateAdopt, WhyOwnerMissing},
+		"of another installation":                 {foreign, none, nil, true, fateForeign, whyForeign},
+		"without a UID":                           {nameless, none, nil, true, fateLeft, WhyNoUID},
+		"without an owner":                        {ownerless, none, nil, true, fateLeft, WhyNoOwner},
+		"an owner that is no name":                {misnamed, none, nil, true, fateLeft, WhyUnreadable},
+		"Visibility lists its owner":              {listedOne, none, nil, true, fateLiving, whyListed},
 		"its owner runs":                          {nil, runs, nil, true, fateLiving, whyRuns},
-		"its owner runs, and it is being deleted": {func(e *evidence) { e.instance.Deleting = true }, runs, nil, true, fateLiving, whyRuns},
-		"its owner was not taken up":              {nil, OwnerState{Found: true, Running: true}, nil, true, fateLeft, WhyNotPublished},
-		"its owner runs with another UID":         {nil, OwnerState{Found: true, Running: true, UID: "v"}, nil, true, fateOrphan, WhyOwnerReplaced},
-		"its owner has ended":                     {nil, OwnerState{Found: true, UID: "u", Ended: true}, nil, false, fateOrphan, WhyOwnerClosed},
-		"its owner has ended, and it is wanted":   {nil, OwnerState{Found: true, UID: "u", Ended: true}, nil, true, fateAdopt, WhyOwnerClosed},
-		"another one of its name has ended":       {nil, OwnerState{Found: true, UID: "v"}, nil, false, fateOrphan, WhyOtherClosed},
-		"another has ended, and it is wanted":     {nil, OwnerState{Found: true, UID: "v"}, nil, true, fateAdopt, WhyOtherClosed},
+		"its owner runs, and it is being deleted": {leaving, runs, nil, true, fateLiving, whyRuns},
+		"its owner was not taken up":              {nil, starting, nil, true, fateLeft, WhyNotPublished},
+		"its owner runs with another UID":         {nil, other, nil, true, fateOrphan, WhyOwnerReplaced},
+		"its owner has ended":                     {nil, ended, nil, false, fateOrphan, WhyOwnerClosed},
+		"its owner has ended, and it is wanted":   {nil, ended, nil, true, fateAdopt, WhyOwnerClosed},
+		"another one of its name has ended":       {nil, otherEnded, nil, false, fateOrphan, WhyOtherClosed},
+		"another has ended, and it is wanted":     {nil, otherEnded, nil, true, fateAdopt, WhyOtherClosed},
 		"Temporal does not answer":                {nil, none, errors.New("refused"), true, fateLeft, WhyNotAsked},
-		"being deleted":                           {func(e *evidence) { e.instance.Deleting = true }, none, nil, true, fateLeaving, WhyBeingDeleted},
-		"a spec that cannot be read":              {func(e *evidence) { e.unread = errors.New("spec mark") }, none, nil, true, fateLeft, WhyUnreadable},
-		"claimed twice":                           {func(e *evidence) { e.rivals = "another" }, none, nil, true, fateLeft, WhyContested},
-		"an orphan that is claimed twice": {
-			func(e *evidence) { e.rivals = "another" }, OwnerState{Found: true, UID: "u", Ended: true}, nil, true,
-			fateLeft, WhyContested,
-		},
+		"being deleted":                           {leaving, none, nil, true, fateLeaving, WhyBeingDeleted},
+		"a spec that cannot be read":              {unread, none, nil, true, fateLeft, WhyUnreadable},
+		"claimed twice":                           {contested, none, nil, true, fateLeft, WhyContested},
+		"an orphan that is claimed twice":         {contested, ended, nil, true, fateLeft, WhyContested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,10 +61,12 @@ func TestAnAdoptionThatIsIncompleteExitsWithAnError(t *testing.T) {
 		says  string // on the standard error; empty: it is complete
 	}{
 		"all were adopted": {
-			adoption.Provider{AdoptReport: activities.AdoptReport{Adoptable: 1, Adopted: 1, Claims: []activities.Claim{claim}}}, "",
+			adoption.Provider{AdoptReport: activities.AdoptReport{Adopted: 1, Claims: []activities.Claim{claim}}}, "",
 		},
 		"orphans are not its business": {adoption.Provider{AdoptReport: activities.AdoptReport{Orphans: 3, Leaving: 1}}, ""},
-		"it could not be listed":       {adoption.Provider{Fault: &activities.Fault{Text: "no route"}}, "was skipped: no route"},
+		"it could not be listed": {
+			adoption.Provider{Fault: &activities.Fault{Text: "no route"}}, "was skipped: no route",
+		},
 		"a part could not be listed": {
 			adoption.Provider{AdoptReport: activities.AdoptReport{Omitted: []string{"host-b"}}}, "could not list host-b",
 		},

@@ -179,7 +179,8 @@ func TestReadingASpecMark(t *testing.T) {
 		spec   v1.ProxySpec
 		digest string
 	}{
-		"no cloud-init": {spec, ""}, "a placement": {placed, ""}, "inline": {inlineSpec(), digest}, "a reference": {ref, digest},
+		"no cloud-init": {spec, ""}, "a placement": {placed, ""},
+		"inline": {inlineSpec(), digest}, "a reference": {ref, digest},
 	} {
 		in, err := FromMark("fake", "u", "mem/a", specMarkOf(tc.spec, tc.digest))
 		require.NoError(t, err, name)
@@ -194,7 +195,7 @@ func TestReadingASpecMark(t *testing.T) {
 		"no hash":                 {strings.Replace(whole, `"specHash"`, `"x"`, 1), "specHash"},
 		"a hash to come":          {strings.Replace(whole, `"v1:`, `"v9:`, 1), "newer release"},
 		"another digest":          {strings.Replace(whole, `256":"`+digest, `256":"`+v1.Digest(nil), 1), "cloudInitSHA256"},
-		"a stand-in cut off":      {strings.Replace(whole, "redacted:sha256:"+digest, "redacted:sha256:hunter2", 1), "cloudInit"},
+		"a stand-in cut off":      {strings.Replace(whole, "d:sha256:"+digest, "d:sha256:hunter2", 1), "cloudInit"},
 		"a content":               {`{"port":3128,"cloudInit":{"inline":"hunter2"},"specHash":"x"}`, "cloudInit"},
 		"a port that is none":     {specMarkOf(v1.ProxySpec{Provider: "fake"}, ""), "spec.port"},
 		"a reference with spaces": {strings.Replace(specMarkOf(ref, digest), "squid", "a b", 1), "secretRef"},
