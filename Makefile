@@ -2,7 +2,8 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm
+MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm \
+	tools/sbom tools/vuln
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -18,6 +19,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
+	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
 	tool-jaeger test-traces
 
 help: ## this list
@@ -120,6 +122,23 @@ e2e-memory: tool-temporal ## the worker as its image runs it, in 128 MiB with 2,
 compose-check: ## deploy/compose, as far as that goes without a container engine
 	go test -count=1 ./testsuite/compose
 
+# VERSION=v1.2.3 names it; without, git describe does.
+dist: tool-sbom ## static binaries of every platform with SBOMs and checksums, in dist/; VERSION=v1.2.3 PLATFORMS=linux-amd64
+	@rm -rf dist
+	go run ./tools/release dist -out dist -version "$(VERSION)" -platforms "$(PLATFORMS)"
+
+release-check: ## the binaries built twice, from two folders, once with nothing compiled before: the same bytes
+	go run ./tools/release check
+
+release-notes: ## what the changelog has of VERSION=v1.2.3
+	@go run ./tools/release notes "$(VERSION)"
+
+govulncheck: tool-vuln ## known vulnerabilities in what our code calls; needs https://vuln.go.dev
+	go run ./tools/vulncheck
+
+licences: ## docs/licences.md anew; a licence that we cannot meet is refused
+	go run ./tools/licences
+
 needs-kubernetes:
 	@test "$$(uname -s)" = Linux || { echo "nodes are Linux's, and this is $$(uname -s)" >&2; exit 1; }
 	@test "$$(id -u)" = 0 || { echo "nodes of Kubernetes need root" >&2; exit 1; }
@@ -193,6 +212,12 @@ tool-kubernetes:
 
 tool-helm:
 	@$(TOOL) helm
+
+tool-sbom:
+	@$(TOOL) cyclonedx-gomod
+
+tool-vuln:
+	@$(TOOL) govulncheck
 
 tool-lint:
 	@$(TOOL) golangci-lint workflowcheck

@@ -63,7 +63,9 @@ func serverOf(t Temporal) (config.Server, error) {
 	if err != nil {
 		return config.Server{}, err
 	}
-	server, err := config.Temporal{Host: loopback, Port: port, Namespace: "default"}.Server(nil)
+	server, err := config.Temporal{
+		Host: loopback, Port: port, Namespace: "default", APIKeyFile: os.Getenv(config.EnvTemporalKeyFile),
+	}.Server(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return config.Server{}, err
 	}

@@ -140,11 +140,11 @@ func (p *process) guard(options *server.Options) error {
 		options.Keys = keys
 	}
 	if p.cfg.API.TLS != (config.TLS{}) {
-		own, err := openCertificate(p.cfg.API.TLS, p.log)
+		own, err := serverTLS(p.cfg.API.TLS, p.log)
 		if err != nil {
 			return err
 		}
-		options.TLS = own.config()
+		options.TLS = own
 	}
 	return nil
 }

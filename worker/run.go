@@ -180,7 +180,7 @@ func (p *process) serveMetrics(ctx context.Context) error {
 }
 
 func (p *process) connect(ctx context.Context) error {
-	server, err := p.cfg.Temporal.Server(p.opts.Environment)
+	server, err := p.cfg.Temporal.Server(p.opts.Environment, p.log)
 	if err != nil {
 		return err
 	}

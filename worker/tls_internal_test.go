@@ -1,93 +1,30 @@
 package main
 
 import (
-	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
+	"github.com/egressfleet/egressfleet/testsuite/certificates"
 )
-
-// issue writes a certificate for 127.0.0.1 and its key, and returns who trusts it.
-func issue(t *testing.T, files config.TLS) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	require.NoError(t, os.WriteFile(files.Certificate, chain, 0o600))
-	require.NoError(t, os.WriteFile(files.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM(chain))
-	return roots
-}
 
 func pair(t *testing.T) config.TLS {
 	dir := t.TempDir()
 	return config.TLS{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
 }
 
-func TestACertificateIsFollowedAndABadOneChangesNothing(t *testing.T) {
-	t.Parallel()
-	files := pair(t)
-	issue(t, files)
-	var log bytes.Buffer
-	c, err := openCertificate(files, slog.New(slog.NewTextHandler(&log, nil)))
-	require.NoError(t, err)
-	first := c.now()
-	aSecondLater := func() *tls.Certificate { c.looked = time.Time{}; return c.now() }
-	require.Same(t, first, aSecondLater(), "nothing has changed")
-
-	issue(t, config.TLS{Certificate: files.Certificate, Key: filepath.Join(t.TempDir(), "elsewhere")})
-	require.Same(t, first, aSecondLater(), "the key is another's: a rotation is half done")
-	require.Contains(t, log.String(), files.Key)
-	require.NotContains(t, log.String(), "PRIVATE")
-	issue(t, files)
-	require.NotSame(t, first, aSecondLater())
-	second := c.now()
-	require.NoError(t, os.Remove(files.Key))
-	require.Same(t, second, aSecondLater())
-}
-
-func TestACertificateThatIsNoneIsNamed(t *testing.T) {
-	t.Parallel()
-	files := pair(t)
-	_, err := openCertificate(files, slog.Default())
-	require.ErrorContains(t, err, "api.tls.certificate: open "+files.Certificate)
-	issue(t, files)
-	require.NoError(t, os.WriteFile(files.Key, []byte("s3cret"), 0o600))
-	_, err = openCertificate(files, slog.Default())
-	require.ErrorContains(t, err, "api.tls: "+files.Certificate+" with "+files.Key)
-	require.NotContains(t, err.Error(), "s3cret")
-}
-
 func TestTheAPIIsServedByTLSToThoseWithAToken(t *testing.T) {
 	t.Parallel()
 	files := pair(t)
-	roots := issue(t, files)
+	roots := certificates.Write(t, files.Certificate, files.Key)
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
 	// The SHA-256 of "token".
 	require.NoError(t, os.WriteFile(tokens, []byte("tokens:\n- {name: a, scopes: [read], sha256: "+

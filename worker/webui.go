@@ -12,7 +12,7 @@ func (p *process) workflowURL() (func(namespace, name string) string, error) {
 	if p.cfg.Temporal.UI == "" {
 		return nil, nil //nolint:nilnil // no Web UI, and nothing wrong
 	}
-	server, err := p.cfg.Temporal.Server(p.opts.Environment)
+	server, err := p.cfg.Temporal.Server(p.opts.Environment, p.log)
 	if err != nil {
 		return nil, err
 	}

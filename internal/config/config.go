@@ -63,6 +63,8 @@ type Temporal struct {
 	Host      string
 	Port      int
 	Namespace string
+	// APIKeyFile holds the API key, one line; empty: TEMPORAL_API_KEY has it, or nobody.
+	APIKeyFile string
 	// UI is the address of the Web UI, without a slash at its end; empty: unknown.
 	UI string
 }

@@ -65,7 +65,8 @@ api: {host: "::1", port: 1, tokensFile: /run/api-tokens.yaml, tls: {certificate:
 metrics: {port: 2}
 echo: {port: 4, certificate: /run/echo.pem}
 health: {target: "probe.example:8443"}
-temporal: {host: temporal.example, port: 3, namespace: crawl, ui: "https://ui.example/temporal/"}
+temporal:
+  {host: temporal.example, port: 3, namespace: crawl, ui: "https://ui.example/temporal/", apiKeyFile: /run/temporal-key}
 log: {level: debug-4, format: json}
 codec:
   keys: /run/keys
@@ -81,7 +82,10 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	require.Equal(t, config.Config{
 		Installation: "from-file", Roles: []config.Role{config.RoleWorker}, ProvidersFile: "file.yaml",
 		SecretsDir: "/run/secrets",
-		Temporal:   config.Temporal{Host: "temporal.example", Port: 3, Namespace: "crawl", UI: "https://ui.example/temporal"},
+		Temporal: config.Temporal{
+			Host: "temporal.example", Port: 3, Namespace: "crawl", UI: "https://ui.example/temporal",
+			APIKeyFile: "/run/temporal-key",
+		},
 		API: config.API{
 			Listen: config.Listen{Host: "::1", Port: 1}, TokensFile: "/run/api-tokens.yaml",
 			TLS: config.TLS{Certificate: "/run/tls.crt", Key: "/run/tls.key"},

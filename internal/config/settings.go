@@ -14,6 +14,7 @@ const (
 	EnvAPIPort         = EnvPrefix + "API_PORT"
 	EnvMetricsPort     = EnvPrefix + "METRICS_PORT"
 	EnvTemporalPort    = EnvPrefix + "TEMPORAL_PORT"
+	EnvTemporalKeyFile = EnvPrefix + "TEMPORAL_API_KEY_FILE"
 	EnvUIPort          = EnvPrefix + "UI_PORT"
 	EnvEchoPort        = EnvPrefix + "ECHO_PORT"
 	EnvEchoCertificate = EnvPrefix + "ECHO_CERTIFICATE"
@@ -110,6 +111,11 @@ func addressSettings() []setting {
 		{
 			"metrics.port", "metrics-port", "9464", "port that /metrics listens on; 0 takes a free one",
 			func(c *Config, v string) error { return setPort(&c.Metrics.Port, v) },
+		},
+		{
+			"temporal.apiKeyFile", "temporal-api-key-file", "", "file with the API key for Temporal, one line; followed; " +
+				"in the place of TEMPORAL_API_KEY, which is not",
+			func(c *Config, v string) error { c.Temporal.APIKeyFile = v; return nil },
 		},
 		{
 			"temporal.host", "temporal-host", "127.0.0.1", "host of the Temporal server, where TEMPORAL_ADDRESS is not set",

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -16,10 +17,15 @@ type Server struct {
 }
 
 // Server returns how to reach Temporal: as the TEMPORAL_* variables and the profile
-// file say, and where they are silent, as t says. A nil environment is the
-// process's own. The error never holds a credential.
-func (t Temporal) Server(environment envconfig.EnvLookup) (Server, error) {
-	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: environment})
+// file say, and where they are silent, as t says. What is named by its file, the
+// client's certificate and the API key, is followed; log is told of a file that cannot
+// be used. A nil environment is the process's own. The error never holds a credential.
+func (t Temporal) Server(environment envconfig.EnvLookup, log *slog.Logger) (Server, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: environment})
+	if err != nil {
+		return Server{}, fmt.Errorf("the TEMPORAL_* variables or their profile file: %w", err)
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
 		return Server{}, fmt.Errorf("the TEMPORAL_* variables or their profile file: %w", err)
 	}
@@ -29,5 +35,8 @@ func (t Temporal) Server(environment envconfig.EnvLookup) (Server, error) {
 	}
 	options.HostPort = cmp.Or(options.HostPort, t.Address())
 	options.Namespace = cmp.Or(options.Namespace, t.Namespace)
+	if err := t.follow(&options, profile, log); err != nil {
+		return Server{}, err
+	}
 	return Server{Options: options, From: from}, nil
 }

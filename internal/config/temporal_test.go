@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func TestWhereTemporalIs(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := fallback.Server(tt.env)
+			got, err := fallback.Server(tt.env, slog.Default())
 			require.NoError(t, err)
 			require.Equal(t, tt.address, got.Options.HostPort)
 			require.Equal(t, tt.namespace, got.Options.Namespace)
@@ -62,7 +63,7 @@ func TestAWrongTemporalVariableIsNamedWithoutItsKey(t *testing.T) {
 	_, err := fallback.Server(environment{
 		"TEMPORAL_CONFIG_FILE": os.DevNull, "TEMPORAL_TLS_CLIENT_CERT_DATA": "cert",
 		"TEMPORAL_TLS_CLIENT_KEY_DATA": "sentinel-key", "TEMPORAL_API_KEY": "sentinel-token",
-	})
+	}, slog.Default())
 	require.ErrorContains(t, err, "TEMPORAL_*")
 	require.NotContains(t, err.Error(), "sentinel")
 }

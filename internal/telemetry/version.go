@@ -8,9 +8,15 @@ import (
 // shortRevision is how much of a commit's name tells it from others.
 const shortRevision = 12
 
-// Version returns the version of this binary: the module's where it was installed
-// by version, else the commit, with "-dirty" when it was built from changed files.
+// stamped is set by the linker of a release (tools/release) and of the image.
+var stamped string
+
+// Version returns the version of this binary: what its release was stamped with, the
+// module's where it was installed by version, else the commit, with "-dirty" when it was built from changed files.
 func Version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -22,7 +22,10 @@ import (
 func (c *Client) EnsureSearchAttributes(ctx context.Context, namespace string) error {
 	op := c.temporal.OperatorService()
 	have, err := op.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	if err != nil {
+	switch {
+	case isAny[*serviceerror.PermissionDenied](err), isAny[*serviceerror.Unimplemented](err):
+		return c.findSearchAttributes(ctx, namespace, err)
+	case err != nil:
 		return attributesHint(namespace, wanted(), translate(err))
 	}
 	missing := map[string]enums.IndexedValueType{}
@@ -44,6 +47,27 @@ func (c *Client) EnsureSearchAttributes(ctx context.Context, namespace string) e
 		return nil
 	}
 	return attributesHint(namespace, missing, translate(err))
+}
+
+// findSearchAttributes asks for proxies by them: Temporal Cloud serves no operator's
+// calls, and elsewhere a client may lack the right to make them. It tells whether each
+// is there, and not of which type it is. The refusal is what its error has.
+func (c *Client) findSearchAttributes(ctx context.Context, namespace string, refusal error) error {
+	var terms []string
+	for _, key := range proxy.SearchAttributes() {
+		terms = append(terms, key.GetName()+" IS NOT NULL")
+	}
+	_, err := c.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: namespace, Query: strings.Join(terms, " AND "),
+	})
+	switch {
+	case isAny[*serviceerror.InvalidArgument](err):
+		return attributesHint(namespace, wanted(), errors.Join(translate(refusal), err))
+	case err != nil:
+		return attributesHint(namespace, wanted(), translate(err))
+	default:
+		return nil
+	}
 }
 
 func wanted() map[string]enums.IndexedValueType {

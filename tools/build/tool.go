@@ -44,6 +44,8 @@ func tools() []tool {
 		{"jaeger", "jaeger", "github.com/jaegertracing/jaeger/cmd/jaeger", "6 minutes", ""},
 		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "3 minutes", ""},
 		{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "2 minutes", ""},
+		{"cyclonedx-gomod", "sbom", "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod", "a minute", ""},
+		{"govulncheck", "vuln", "golang.org/x/vuln/cmd/govulncheck", "30 seconds", ""},
 	}
 	// The parts of Kubernetes have most of their packages in common: who comes first pays.
 	takes := "5 minutes"
