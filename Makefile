@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm
+MODULES  := . tools/temporal tools/temporal-server tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -18,7 +18,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
-	tool-jaeger test-traces
+	tool-jaeger test-traces tool-temporal-server
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -184,6 +184,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-temporal-server:
+	@$(TOOL) temporal-server temporal-sql-tool
 
 tool-jaeger:
 	@$(TOOL) jaeger
