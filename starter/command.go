@@ -91,7 +91,7 @@ func NewCommand(streams Streams, outside Outside) *cobra.Command {
 	root.AddCommand(a.applyCommand(), a.getCommand(), a.describeCommand(), a.explainCommand(), a.timelineCommand(),
 		a.replaceCommand(), a.retryCommand(), a.holdCommand(), a.resumeCommand(), a.deleteCommand(),
 		a.providersCommand(), a.gcCommand(), a.driftCommand(), a.healthCommand(), a.checkCommand(), a.openCommand(),
-		a.drainCommand(), a.devCommand(), a.completionCommand(), a.exitCodesTopic(), a.versionCommand())
+		a.drainCommand(), a.adoptCommand(), a.devCommand(), a.completionCommand(), a.exitCodesTopic(), a.versionCommand())
 	if err := a.complete(root); err != nil { // only for a flag that is not there, or is there twice
 		root.RunE = func(*cobra.Command, []string) error { return err }
 	}

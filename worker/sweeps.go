@@ -26,6 +26,7 @@ func (p *process) sweeps(instances *activities.Instances) []any {
 		&activities.Orphans{
 			Instances: instances, Names: p.providers.Names, Owners: hands.Owners{Client: p.fleet}, Metrics: metrics,
 		},
+		&activities.Adoption{Instances: instances, Fleet: hands.Adopters{Client: p.fleet}},
 		p.prober(instances),
 		&activities.OpenProxies{
 			Fleet: hands.Probed{Client: p.fleet}, Names: p.providers.Names, TargetOf: p.targetOf,

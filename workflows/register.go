@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/egressfleet/egressfleet/workflows/adoption"
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/feedback"
 	"github.com/egressfleet/egressfleet/workflows/gc"
@@ -24,6 +25,7 @@ func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
 	w.RegisterWorkflowWithOptions(health.Run, workflow.RegisterOptions{Name: health.WorkflowType})
 	w.RegisterWorkflowWithOptions(openproxy.Run, workflow.RegisterOptions{Name: openproxy.WorkflowType})
 	w.RegisterWorkflowWithOptions(gc.Run, workflow.RegisterOptions{Name: gc.WorkflowType})
+	w.RegisterWorkflowWithOptions(adoption.Run, workflow.RegisterOptions{Name: adoption.WorkflowType})
 	w.RegisterWorkflowWithOptions(feedback.Run, workflow.RegisterOptions{Name: feedback.WorkflowType})
 	w.RegisterWorkflowWithOptions(installation.Run, workflow.RegisterOptions{Name: installation.WorkflowType})
 }

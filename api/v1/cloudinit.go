@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ const MaxInlineCloudInit = 512 << 10
 // redactedPrefix begins the stand-in for inline user-data in everything that is
 // read: "redacted:sha256:<hex>:<bytes>". Written back, it means "as it was".
 const redactedPrefix = "redacted:sha256:"
+
+// standIn is the whole of it.
+var standIn = regexp.MustCompile(`^` + redactedPrefix + `([0-9a-f]{64}):[1-9][0-9]{0,9}$`)
 
 // Bytes returns inline user-data, decoded. It returns nil for a secretRef, whose
 // content only an activity reads.
@@ -35,6 +39,16 @@ func Digest(userData []byte) string {
 
 // IsRedacted reports whether the user-data is a stand-in.
 func (c CloudInit) IsRedacted() bool { return strings.HasPrefix(c.Inline, redactedPrefix) }
+
+// StandsFor returns the SHA-256 in hexadecimal of the content that a stand-in stands
+// for, and whether it is a stand-in as Redacted writes it.
+func (c CloudInit) StandsFor() (digest string, ok bool) {
+	of := standIn.FindStringSubmatch(c.Inline)
+	if of == nil || c.InlineBase64 != "" || c.SecretRef != nil {
+		return "", false
+	}
+	return of[1], true
+}
 
 // Redacted returns the user-data as it may be shown: a reference as it is, a
 // content as its digest and size.

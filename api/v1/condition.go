@@ -29,6 +29,9 @@ const (
 	ConditionHeld        = "Held"
 	ConditionDeleting    = "Deleting"
 	ConditionOpenProxy   = "OpenProxy"
+	// ConditionAdopted is true of a Proxy that was brought back from the marks of its
+	// instance, until its spec is applied again.
+	ConditionAdopted = "Adopted"
 )
 
 // The reasons of Provisioned and Deleting.
@@ -50,7 +53,12 @@ const (
 	ReasonInProgress            = "InProgress"
 	ReasonStuckDeleting         = "StuckDeleting"
 	ReasonLeftBehind            = "LeftBehind"
+	// ReasonCloudInitUnknown is one of Adopted, too.
+	ReasonCloudInitUnknown = "CloudInitUnknown"
 )
+
+// The reason of Adopted where nothing of what makes an instance is missing.
+const ReasonFromMarks = "FromMarks"
 
 // The reasons of Healthy, which are the verdicts of a probe.
 const (

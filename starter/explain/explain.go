@@ -28,7 +28,7 @@ func Of(p v1.Proxy, timeline []v1.Event, now time.Time) Explanation {
 	t := teller{p, timeline, now}
 	return Explanation{
 		Now:  said(t.phase(), t.discovery(), t.held(), t.spec()),
-		Why:  said(t.because(), t.health(), t.open(), t.asked(), t.before()),
+		Why:  said(t.because(), t.health(), t.open(), t.adopted(), t.asked(), t.before()),
 		Next: said(t.next(), t.leaves()),
 	}
 }
@@ -157,6 +157,18 @@ func (t teller) open() string {
 		return ""
 	}
 	return t.verdict(c)
+}
+
+func (t teller) adopted() string {
+	c, told := t.Status.Condition(v1.ConditionAdopted)
+	if !told || t.Status.Phase == v1.PhaseDeleting {
+		return ""
+	}
+	reason, known := lookUp(c.Type, c.Reason)
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s%s).", reason.why, c.Reason, t.lasting(c))
 }
 
 // verdict is the sentence for what a probe found.

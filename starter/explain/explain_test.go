@@ -106,7 +106,7 @@ func inItsPhase(kind, reason string) v1.Proxy {
 		phase = cmp.Or(usually()[reason], v1.PhaseProvisioning)
 	}
 	switch reason {
-	case v1.ReasonHealthy, v1.ReasonCreated:
+	case v1.ReasonHealthy, v1.ReasonCreated, v1.ReasonFromMarks:
 		c.Status = v1.ConditionTrue
 	case v1.ReasonInconclusive, v1.ReasonNoTarget, v1.ReasonNotProbed:
 		c.Status = v1.ConditionUnknown
@@ -125,8 +125,9 @@ func inItsPhase(kind, reason string) v1.Proxy {
 func usually() map[string]v1.Phase {
 	return map[string]v1.Phase{
 		v1.ReasonCreated: v1.PhaseRunning, v1.ReasonPermanentError: v1.PhaseBlocked,
-		v1.ReasonProviderNotConfigured: v1.PhaseBlocked, v1.ReasonForeignInstance: v1.PhaseBlocked,
-		v1.ReasonInstanceLost: v1.PhasePending, v1.ReasonQuotaExceeded: v1.PhasePending,
+		v1.ReasonProviderNotConfigured: v1.PhaseBlocked, v1.ReasonCloudInitUnknown: v1.PhaseBlocked,
+		v1.ReasonForeignInstance: v1.PhaseBlocked,
+		v1.ReasonInstanceLost:    v1.PhasePending, v1.ReasonQuotaExceeded: v1.PhasePending,
 		v1.ReasonNotPrepared: v1.PhasePending, v1.ReasonInstanceStopped: v1.PhaseReplacing,
 		v1.ReasonInstanceTerminated: v1.PhaseReplacing, v1.ReasonReplacing: v1.PhaseReplacing,
 	}
@@ -147,7 +148,7 @@ func TestEveryPhaseAndEveryReason(t *testing.T) {
 	}
 	reasons := constants(t, "Reason")
 	for _, kind := range []string{
-		v1.ConditionProvisioned, v1.ConditionDeleting, v1.ConditionHealthy, v1.ConditionOpenProxy,
+		v1.ConditionProvisioned, v1.ConditionDeleting, v1.ConditionHealthy, v1.ConditionOpenProxy, v1.ConditionAdopted,
 	} {
 		for _, reason := range sorted(reasons) {
 			if _, has := explain.Accounts()[kind][reason]; has {

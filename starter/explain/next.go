@@ -92,7 +92,7 @@ func (t teller) help() string {
 		of, _ := lookUp(c.Type, c.Reason)
 		all = append(all, of.help)
 	}
-	for _, kind := range []string{v1.ConditionHealthy, v1.ConditionOpenProxy} {
+	for _, kind := range []string{v1.ConditionHealthy, v1.ConditionOpenProxy, v1.ConditionAdopted} {
 		c, told := t.Status.Condition(kind)
 		if told && t.Status.Phase == v1.PhaseRunning {
 			of, _ := lookUp(kind, c.Reason)

@@ -36,6 +36,7 @@ func accounts() map[string]map[string]account {
 	return map[string]map[string]account{
 		v1.ConditionProvisioned: provisioned(), v1.ConditionDeleting: deleting(),
 		v1.ConditionHealthy: healthy(), v1.ConditionOpenProxy: openProxy(),
+		v1.ConditionAdopted: adopted(),
 	}
 }
 
@@ -61,6 +62,10 @@ func provisioned() map[string]account {
 		},
 		v1.ReasonNotPrepared: {
 			why: "The backend lacks something large that the create needs, and it is being fetched", fails: true,
+		},
+		v1.ReasonCloudInitUnknown: {
+			why:   "An instance is needed and none can be made: it was adopted, and of its cloud-init only the digest is known",
+			fails: true, help: "Apply its spec again, with the cloud-init.",
 		},
 	}
 	maps.Copy(all, failures())
@@ -153,5 +158,19 @@ func openProxy() map[string]account {
 		v1.ReasonNoSecondProber: {why: "Whether it lets strangers in is not known, as there is no second prober"},
 		v1.ReasonInconclusive:   {why: "Whether it lets strangers in is not known: the last try says nothing", fails: true},
 		v1.ReasonNoTarget:       {why: "Whether it lets strangers in is not known, as there is no target to ask for"},
+	}
+}
+
+func adopted() map[string]account {
+	return map[string]account{
+		v1.ReasonFromMarks: {
+			why:  "It was brought back from the marks of its instance, which hold no labels, health check and deadlines",
+			help: "Apply its spec again; that replaces nothing unless the spec is another one.",
+		},
+		v1.ReasonCloudInitUnknown: {
+			why: "It was brought back from the marks of its instance, and of its cloud-init only the digest is known: " +
+				"no other instance can be made",
+			help: "Apply its spec again, with the cloud-init; that replaces nothing unless the spec is another one.",
+		},
 	}
 }

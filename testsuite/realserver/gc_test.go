@@ -75,9 +75,7 @@ func newGCLab(t *testing.T) *gcLab {
 	l.Client = fleet.New(l.temporal, l.name, fleet.WithTaskQueue(l.queue), fleet.WithDataConverter(l.keys.DataConverter()))
 	l.backend = fake.WithFaults(fake.New("fake", fake.WithInstallation(l.name)))
 	g := &gcLab{lab: l, owners: &asked{Client: l.Client}}
-	l.hands = []any{&activities.Orphans{
-		Instances: l.instances(), Names: func() []string { return []string{"fake"} }, Owners: g.owners,
-	}}
+	l.hands = g.sweepers()
 	_, err := l.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: installation.WorkflowID(l.name), TaskQueue: l.queue,
 	}, installation.WorkflowType)
@@ -87,6 +85,16 @@ func newGCLab(t *testing.T) *gcLab {
 		_ = l.temporal.TerminateWorkflow(ctx, installation.WorkflowID(l.name), "", "end of the test")
 	})
 	return g
+}
+
+// sweepers are the activities that ask who owns what.
+func (g *gcLab) sweepers() []any {
+	return []any{
+		&activities.Orphans{
+			Instances: g.instances(), Names: func() []string { return []string{"fake"} }, Owners: g.owners,
+		},
+		&activities.Adoption{Instances: g.instances(), Fleet: hands.Adopters{Client: g.Client}},
+	}
 }
 
 // aged makes everything at the backend an hour old.

@@ -6,6 +6,7 @@ package hands
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/activities/probe"
@@ -15,10 +16,11 @@ import (
 )
 
 var (
-	_ activities.Owners  = Owners{}
-	_ activities.Watched = Watched{}
-	_ activities.Probed  = Probed{}
-	_ activities.Judged  = Judged{}
+	_ activities.Owners   = Owners{}
+	_ activities.Adopters = Adopters{}
+	_ activities.Watched  = Watched{}
+	_ activities.Probed   = Probed{}
+	_ activities.Judged   = Judged{}
 )
 
 // Owners is what a sweep for orphans asks.
@@ -28,6 +30,28 @@ type Owners struct{ *fleet.Client }
 func (o Owners) Owner(ctx context.Context, owner, uid string) (activities.OwnerState, error) {
 	state, err := o.Client.Owner(ctx, owner, uid)
 	return activities.OwnerState(state), err
+}
+
+// Adopters is what an adoption asks.
+type Adopters struct{ *fleet.Client }
+
+// Owner reads the workflow of an owner.
+func (a Adopters) Owner(ctx context.Context, owner, uid string) (activities.OwnerState, error) {
+	return Owners(a).Owner(ctx, owner, uid)
+}
+
+// FromMarks returns the proxy that the marks of an instance tell of.
+func (Adopters) FromMarks(m activities.Marked) (v1.Proxy, error) {
+	return fleet.FromMarks(fleet.Marked(m))
+}
+
+// Adopt starts it.
+func (a Adopters) Adopt(ctx context.Context, m activities.Marked) error {
+	err := a.Client.Adopt(ctx, fleet.Marked(m))
+	if errors.Is(err, fleet.ErrConflict) {
+		return fmt.Errorf("%w: %w", activities.ErrOwned, err)
+	}
+	return err
 }
 
 // Watched is what a drift sweep asks.

@@ -118,7 +118,11 @@ func decideLiving(s State, o observation) plan {
 	if inst == nil {
 		return decideMaking(s, o)
 	}
-	if why := s.unwanted(inst); why != "" {
+	why := s.unwanted(inst)
+	if why != "" && s.unknown() && !s.Removing {
+		return cannotMake()
+	}
+	if why != "" {
 		p := plan{actionDelete, v1.PhaseReplacing, why, watch(paceBusy)}
 		if !o.mayDelete() {
 			p.Do = actionNone
@@ -139,6 +143,8 @@ func decideLiving(s State, o observation) plan {
 func decideMaking(s State, o observation) plan {
 	p := plan{actionCreate, v1.PhaseProvisioning, lossOf(s, o), watch(paceBusy)}
 	switch {
+	case s.unknown():
+		p = cannotMake()
 	case o.Secret != nil:
 		p = decideFailure(s, *o.Secret)
 	case !o.CreateDue:

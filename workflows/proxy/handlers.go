@@ -149,7 +149,7 @@ func (e *entity) validateApply(in ApplyInput) error {
 			fmt.Sprintf("cannot take the place of %q: a proxy never moves; delete it and make another", is),
 		})
 	}
-	return nil
+	return e.refuseUnmakeable(ErrInvalid, spec, false)
 }
 
 func (e *entity) handleApply(ctx workflow.Context, in ApplyInput) (Receipt, error) {
@@ -158,6 +158,7 @@ func (e *entity) handleApply(ctx workflow.Context, in ApplyInput) (Receipt, erro
 		if err != nil {
 			return // the validator has refused it
 		}
+		e.confirm(spec)
 		e.state.SecretStale = e.state.SecretStale || spec.CloudInit.SecretRef != nil
 		if !maps.Equal(in.Labels, e.state.Labels) {
 			e.state.Labels, e.dirty = in.Labels, true
@@ -198,6 +199,9 @@ func (e *entity) validateReplace(in ReplaceInput) error {
 			"status.instanceCreatedAt", e.state.Status.InstanceCreatedAt.UTC().Format(time.RFC3339Nano),
 			"is of another instance than the one to be replaced",
 		})
+	}
+	if err := e.refuseUnmakeable(ErrConflict, e.state.Spec, true); err != nil {
+		return err
 	}
 	return e.refuseDeleting()
 }

@@ -15,6 +15,9 @@ type Input struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// UID is only given to adopt an instance that exists.
 	UID string `json:"uid,omitempty"`
+	// Adopt says which one, where that is known: it is looked at before anything is made.
+	// The cloud-init of the spec may then be a stand-in.
+	Adopt *Adoption `json:"adopt,omitempty"`
 	// RequestID tells the caller of apply whether its own start made the proxy.
 	RequestID string `json:"requestID,omitempty"`
 	// State is only given by continue-as-new.
@@ -51,7 +54,10 @@ func (in Input) validate() error {
 	if err := v1.ValidateLabels(in.Labels); err != nil {
 		return err
 	}
-	if in.Spec.CloudInit.IsRedacted() {
+	if in.Adopt != nil && (in.UID == "" || in.Adopt.ID == "" || in.Adopt.MadeFrom == "") {
+		return &v1.FieldError{Field: "adopt", Value: in.Adopt.ID, Problem: "needs id, madeFrom and, beside it, uid"}
+	}
+	if _, stands := in.Spec.CloudInit.StandsFor(); in.Spec.CloudInit.IsRedacted() && (in.Adopt == nil || !stands) {
 		return &v1.FieldError{
 			Field: "spec.cloudInit.inline", Value: in.Spec.CloudInit.Inline,
 			Problem: "stands for a content that a new proxy does not have",

@@ -152,6 +152,8 @@ func (s *State) sentence(p plan, f *failure) string {
 		return f.Text + "; " + s.next(p)
 	case p.Next.kind == kindDone:
 		return s.lastSentence(p)
+	case p.Why == v1.ReasonCloudInitUnknown:
+		return s.unmakeable()
 	case p.Next.kind == kindPrepare:
 		return s.Lacking + " is being fetched; the instance is created once it is there"
 	case p.Do == actionCreate:

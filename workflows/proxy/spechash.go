@@ -52,6 +52,10 @@ type specMark struct {
 	SpecHash  string       `json:"specHash"`
 }
 
+// SpecMark is the mark of an instance that is made from a spec; userData is the digest of
+// its user-data.
+func SpecMark(s v1.ProxySpec, userData string) string { return specMarkOf(s, userData) }
+
 func specMarkOf(s v1.ProxySpec, userData string) string {
 	out, _ := json.Marshal(specMark{
 		Placement: s.Placement, Port: s.Port, CloudInit: s.CloudInit.Redacted(),

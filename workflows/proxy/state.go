@@ -99,6 +99,9 @@ func (s State) digestKnown() bool {
 
 // userData returns the digest of the spec's user-data; empty for none.
 func (s State) userData() string {
+	if digest, stands := s.Spec.CloudInit.StandsFor(); stands {
+		return digest
+	}
 	switch ref := s.Spec.CloudInit.SecretRef; {
 	case ref == nil && len(s.Spec.CloudInit.Bytes()) == 0:
 		return ""

@@ -72,7 +72,11 @@ func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
 		CreatedAt: info.WorkflowStartTime, BornOf: in.RequestID,
 	}
 	e.state.Status.Phase, e.state.Status.Since = v1.PhasePending, info.WorkflowStartTime
-	if in.UID != "" { // it exists: what is not looked for would be left
+	switch {
+	case in.Adopt != nil:
+		e.state.adopt(*in.Adopt, info.WorkflowStartTime)
+		e.note(ctx, v1.ReasonFromMarks, "", "instance "+in.Adopt.ID+" and its UID are kept")
+	case in.UID != "": // it exists: what is not looked for would be left
 		e.state.Creating, e.state.Attempt, e.state.Began = true, 1, info.WorkflowStartTime
 		e.state.MadeFrom = specHash(in.Spec, e.state.userData())
 	}
