@@ -18,7 +18,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	replay-record clean test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
-	tool-jaeger test-traces tool-temporal-server
+	tool-jaeger test-traces tool-temporal-server e2e-cluster
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,6 +116,11 @@ e2e-memory: tool-temporal ## the worker as its image runs it, in 128 MiB with 2,
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=$(STAMP) -ldflags='-s -w' -o bin/worker-static ./worker
 	@go build -o bin/memory ./testsuite/memory
 	@bin/memory
+
+# Processes, network and mounts are in namespaces that end with the run.
+e2e-cluster: tool-temporal tool-temporal-server build ## two Temporal servers on PostgreSQL, 200 proxies, kills, rolls, a lost database: some minutes; Linux, root
+	@go build -o bin/cluster ./testsuite/cluster
+	@bin/cluster
 
 compose-check: ## deploy/compose, as far as that goes without a container engine
 	go test -count=1 ./testsuite/compose

@@ -63,9 +63,9 @@ type Deployment struct{ Name, BuildID string }
 func (d Deployment) validate() error {
 	switch {
 	case d.Name == "" && d.BuildID != "":
-		return fmt.Errorf("deployment.buildID: %q needs deployment.name", d.BuildID)
+		return fmt.Errorf("deployment.build: %q needs deployment.name", d.BuildID)
 	case d.Name != "" && d.BuildID == "":
-		return fmt.Errorf("deployment.name: %q needs deployment.buildID", d.Name)
+		return fmt.Errorf("deployment.name: %q needs deployment.build", d.Name)
 	default:
 		return nil
 	}

@@ -56,7 +56,7 @@ providersFile: file.yaml
 secretsDir: /run/secrets
 maxConcurrentActivities: 7
 stickyCacheSize: 8
-deployment: {name: fleet, buildID: v1.2_rc-3}
+deployment: {name: fleet, build: v1.2_rc-3}
 steadyPoll: 90s
 gc: {interval: 1h}
 drift: {interval: 3m}
@@ -256,15 +256,15 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		},
 		"a deployment without a build": {
 			text: "installation: dev\nroles: [api]\ndeployment: {name: fleet}\n",
-			want: []string{`deployment.name: "fleet" needs deployment.buildID`},
+			want: []string{`deployment.name: "fleet" needs deployment.build`},
 		},
 		"a build without a deployment": {
-			text: "installation: dev\nroles: [api]\ndeployment: {buildID: v1}\n",
-			want: []string{`deployment.buildID: "v1" needs deployment.name`},
+			text: "installation: dev\nroles: [api]\ndeployment: {build: v1}\n",
+			want: []string{`deployment.build: "v1" needs deployment.name`},
 		},
 		"a deployment that Temporal would refuse": {
-			text: "installation: dev\nroles: [api]\ndeployment: {name: a.b, buildID: \"a:b\"}\n",
-			want: []string{`deployment.name: "a.b" is not a DNS label`, `deployment.buildID: "a:b" is not 1 to 63 letters`},
+			text: "installation: dev\nroles: [api]\ndeployment: {name: a.b, build: \"a:b\"}\n",
+			want: []string{`deployment.name: "a.b" is not a DNS label`, `deployment.build: "a:b" is not 1 to 63 letters`},
 		},
 		"no room for an activity": {
 			text: full, args: []string{"--max-concurrent-activities=0"},

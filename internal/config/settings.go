@@ -188,7 +188,7 @@ func processSettings() []setting {
 func deploymentSettings() []setting {
 	return []setting{
 		{
-			"deployment.buildID", "deployment-build-id", "", "version of this worker in deployment.name, such as the tag of " +
+			"deployment.build", "deployment-build", "", "version of this worker in deployment.name, such as the tag of " +
 				"its image: letters, digits, \"_\", \".\" and \"-\"",
 			func(c *Config, v string) error {
 				return setTag(&c.Deployment.BuildID, v, tag, "1 to 63 letters, digits, \"_\", \".\" and \"-\"")
