@@ -144,8 +144,8 @@ func rivalsOf(i providers.Instance, claims map[string]int) string {
 	if !slices.ContainsFunc(claimsOf(i), func(c string) bool { return claims[c] > 1 }) {
 		return ""
 	}
-	return fmt.Sprintf("another instance has owner %s or UID %s, too, and which one the proxy had is not known: delete the "+
-		"other one at its backend", i.Owner, i.UID)
+	return fmt.Sprintf("another instance has owner %s or UID %s, too, and which one the proxy had is not known: "+
+		"delete the other one at its backend", i.Owner, i.UID)
 }
 
 // cloudInitOf is the word for what is known of the user-data.

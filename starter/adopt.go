@@ -73,7 +73,7 @@ func incomplete(r adoption.Result) error {
 				strings.Join(p.Omitted, ", ")))
 		}
 		if failed > 0 {
-			faults = append(faults, fmt.Errorf("adopt: incomplete: %s has %d instances without an owner that could not be adopted",
+			faults = append(faults, fmt.Errorf("adopt: incomplete: %s: instances without an owner that could not be adopted: %d",
 				p.Provider, failed))
 		}
 	}

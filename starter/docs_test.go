@@ -22,6 +22,7 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/starter/terminal"
 	"github.com/egressfleet/egressfleet/testsuite/guides"
+	"github.com/egressfleet/egressfleet/workflows/adoption"
 	"github.com/egressfleet/egressfleet/workflows/drift"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/health"
@@ -68,6 +69,19 @@ func (pictured) sweep(schedule string) any {
 				{Target: "host-a", Reason: "Unreachable", Message: "no route to host"},
 			}},
 		}},
+		adoption.WorkflowID: adoption.Result{Providers: []adoption.Provider{{AdoptReport: activities.AdoptReport{
+			Provider: "gcp", Listed: 3, Living: 1, Adoptable: 1, Adopted: 1, Left: 1, Claims: []activities.Claim{
+				{
+					ID: "europe-west9-a/proxy-2", Owner: "default/x", CreatedAt: noon.Add(-time.Hour), Why: activities.WhyUnreadable,
+					Proof: "spec mark: is no JSON of a spec",
+				},
+				{
+					ID: "europe-west9-a/proxy-1", Owner: "default/paris-3", CreatedAt: noon.Add(-25 * time.Hour),
+					CloudInit: activities.CloudInitDigest, Why: activities.WhyAdoptable, Adopt: true, Adopted: true,
+					Proof: "there is no workflow of default/paris-3",
+				},
+			},
+		}}}},
 		openproxy.Schedule: openproxy.Result{Counts: map[string]activities.Openings{"gcp": {Closed: 1}, "rack": {Closed: 1}}},
 	}[schedule]
 }
@@ -78,6 +92,11 @@ func (p pictured) RunSweep(_ context.Context, s fleet.Schedule, input, result an
 		orphans := found.(gc.Result).Sweeps[0]
 		orphans.Deleted, orphans.Findings[0].Deleted = 0, false
 		found = gc.Result{Sweeps: []gc.Sweep{orphans}}
+	}
+	if in, is := input.(adoption.Input); is && in.Plan {
+		plan := found.(adoption.Result).Providers[0]
+		plan.Adopted, plan.Claims[1].Adopted = 0, false
+		found = adoption.Result{Providers: []adoption.Provider{plan}}
 	}
 	raw, err := json.Marshal(found)
 	return errors.Join(err, json.Unmarshal(raw, result))

@@ -3,6 +3,7 @@ package v1_test
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,4 +84,27 @@ func TestANewContentReplacesTheOldOne(t *testing.T) {
 	got, err := fresh.Restored(v1.ProxySpec{CloudInit: v1.CloudInit{Inline: userData}})
 	require.NoError(t, err)
 	require.Equal(t, fresh, got)
+}
+
+func TestAStandInSaysWhatItStandsFor(t *testing.T) {
+	t.Parallel()
+	shown := v1.CloudInit{Inline: "password: hunter2"}.Redacted()
+	digest, stands := shown.StandsFor()
+	require.True(t, stands)
+	require.Equal(t, v1.Digest([]byte("password: hunter2")), digest)
+	for name, c := range map[string]v1.CloudInit{
+		"nothing":              {},
+		"a content":            {Inline: "password: hunter2"},
+		"a reference":          {SecretRef: &v1.SecretRef{Name: "a", Key: "b"}},
+		"no size":              {Inline: "redacted:sha256:" + digest},
+		"a size of nothing":    {Inline: "redacted:sha256:" + digest + ":0"},
+		"no digest":            {Inline: "redacted:sha256:abc:17"},
+		"a text after it":      {Inline: shown.Inline + "\nrun: x"},
+		"beside another one":   {Inline: shown.Inline, InlineBase64: "eA=="},
+		"beside a secret":      {Inline: shown.Inline, SecretRef: &v1.SecretRef{Name: "a", Key: "b"}},
+		"a digest in capitals": {Inline: "redacted:sha256:" + strings.ToUpper(digest) + ":17"},
+	} {
+		_, stands := c.StandsFor()
+		require.False(t, stands, name)
+	}
 }

@@ -315,7 +315,9 @@ func TestWhatIsNotAdopted(t *testing.T) {
 		"without an owner":      {planted(func(i *providers.Instance) { i.Owner = "" }), activities.WhyNoOwner, 1, 0},
 		"an owner that is none": {planted(func(i *providers.Instance) { i.Owner = "x" }), activities.WhyUnreadable, 1, 0},
 		"without a spec":        {planted(func(i *providers.Instance) { i.SpecMark = "" }), activities.WhyUnreadable, 1, 0},
-		"being deleted":         {planted(func(i *providers.Instance) { i.Deleting = true }), activities.WhyBeingDeleted, 0, 0},
+		"being deleted": {
+			planted(func(i *providers.Instance) { i.Deleting = true }), activities.WhyBeingDeleted, 0, 0,
+		},
 		"of another installation": {
 			planted(func(i *providers.Instance) { i.Installation = "another" }), "", 0, 0,
 		},

@@ -16,6 +16,13 @@ type Adoption struct {
 	MadeFrom string `json:"madeFrom"` // the spec hash that it was made from
 }
 
+func (a *Adoption) validate(uid string) error {
+	if a == nil || uid != "" && a.ID != "" && a.MadeFrom != "" {
+		return nil
+	}
+	return &v1.FieldError{Field: "adopt", Value: a.ID, Problem: "needs id, madeFrom and, beside it, uid"}
+}
+
 // FromMark returns the input that brings a Proxy back from the marks of its instance. A
 // mark that was not written by this workflow, or not whole, is an error that names what
 // is wrong with it. Labels, health check and deadlines are in no mark.

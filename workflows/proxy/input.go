@@ -54,8 +54,8 @@ func (in Input) validate() error {
 	if err := v1.ValidateLabels(in.Labels); err != nil {
 		return err
 	}
-	if in.Adopt != nil && (in.UID == "" || in.Adopt.ID == "" || in.Adopt.MadeFrom == "") {
-		return &v1.FieldError{Field: "adopt", Value: in.Adopt.ID, Problem: "needs id, madeFrom and, beside it, uid"}
+	if err := in.Adopt.validate(in.UID); err != nil {
+		return err
 	}
 	if _, stands := in.Spec.CloudInit.StandsFor(); in.Spec.CloudInit.IsRedacted() && (in.Adopt == nil || !stands) {
 		return &v1.FieldError{
