@@ -2,7 +2,7 @@
 # needs a C compiler, too. `make help` is the list.
 
 TOOL     := go run ./tools/build
-MODULES  := . tools/temporal tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm \
+MODULES  := . tools/temporal tools/temporal-server tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm \
 	tools/sbom tools/vuln
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
@@ -20,7 +20,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
 	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
-	tool-jaeger test-traces
+	tool-jaeger test-traces tool-temporal-server e2e-cluster
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -119,6 +119,11 @@ e2e-memory: tool-temporal ## the worker as its image runs it, in 128 MiB with 2,
 	@go build -o bin/memory ./testsuite/memory
 	@bin/memory
 
+# Processes, network and mounts are in namespaces that end with the run.
+e2e-cluster: tool-temporal tool-temporal-server build ## two Temporal servers on PostgreSQL, 200 proxies, kills, rolls, a lost database: some minutes; Linux, root
+	@go build -o bin/cluster ./testsuite/cluster
+	@bin/cluster
+
 compose-check: ## deploy/compose, as far as that goes without a container engine
 	go test -count=1 ./testsuite/compose
 
@@ -203,6 +208,9 @@ clean-tree:
 
 tool-temporal:
 	@$(TOOL) temporal
+
+tool-temporal-server:
+	@$(TOOL) temporal-server temporal-sql-tool
 
 tool-jaeger:
 	@$(TOOL) jaeger

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/api/access"
@@ -74,6 +75,7 @@ func (p *process) startWorker(ctx context.Context) error {
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("worker", err) },
 		Interceptors:                       p.interceptors,
+		DeploymentOptions:                  versioned(p.cfg.Deployment),
 	})
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
 	instances := &activities.Instances{
@@ -86,6 +88,19 @@ func (p *process) startWorker(ctx context.Context) error {
 	}
 	p.onStop(func() error { w.Stop(); return nil })
 	return nil
+}
+
+// versioned has every workflow go on with whichever version is current: a proxy lives for
+// longer than a worker of any version, and pinned to one it would wait for it for good.
+func versioned(d config.Deployment) worker.DeploymentOptions {
+	if d.Name == "" {
+		return worker.DeploymentOptions{}
+	}
+	return worker.DeploymentOptions{
+		UseVersioning:             true,
+		Version:                   worker.WorkerDeploymentVersion{DeploymentName: d.Name, BuildID: d.BuildID},
+		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+	}
 }
 
 func (p *process) listenAPI(ctx context.Context) (err error) {

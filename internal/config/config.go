@@ -46,12 +46,29 @@ type Config struct {
 	MaxConcurrentActivities int
 	// StickyCacheSize is how many workflows stay in memory between their tasks.
 	StickyCacheSize int
+	Deployment      Deployment
 	// SteadyPoll is how often a proxy itself looks at its running instance: how soon a
 	// loss is seen that the drift sweep does not notice.
 	SteadyPoll time.Duration
 	Intervals  Intervals
 	// Warnings tell of variables that look like ours and are not; for the log.
 	Warnings []string
+}
+
+// Deployment names the version of a worker for Temporal's Worker Deployments; the zero
+// value is a worker without one.
+type Deployment struct{ Name, BuildID string }
+
+// validate returns nil, or what is set without what it needs.
+func (d Deployment) validate() error {
+	switch {
+	case d.Name == "" && d.BuildID != "":
+		return fmt.Errorf("deployment.build: %q needs deployment.name", d.BuildID)
+	case d.Name != "" && d.BuildID == "":
+		return fmt.Errorf("deployment.name: %q needs deployment.build", d.Name)
+	default:
+		return nil
+	}
 }
 
 // Intervals are how often the scheduled workflows run.

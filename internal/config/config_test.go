@@ -56,6 +56,7 @@ providersFile: file.yaml
 secretsDir: /run/secrets
 maxConcurrentActivities: 7
 stickyCacheSize: 8
+deployment: {name: fleet, build: v1.2_rc-3}
 steadyPoll: 90s
 gc: {interval: 1h}
 drift: {interval: 3m}
@@ -98,7 +99,8 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
 		},
-		MaxConcurrentActivities: 7, StickyCacheSize: 8, SteadyPoll: 90 * time.Second,
+		MaxConcurrentActivities: 7, StickyCacheSize: 8,
+		Deployment: config.Deployment{Name: "fleet", BuildID: "v1.2_rc-3"}, SteadyPoll: 90 * time.Second,
 		Intervals: config.Intervals{GC: time.Hour, Drift: 3 * time.Minute, Check: 45 * time.Second},
 		Feedback: config.Feedback{
 			BanFor: 30 * time.Minute, Window: 10 * time.Minute, ReplaceAt: 3, HoldFor: 2 * time.Minute, Budget: 1, Floor: 90,
@@ -255,6 +257,18 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a format that is none": {
 			text: full, environ: []string{"EGRESSFLEET_LOG_FORMAT=xml"},
 			want: []string{`log.format: "xml" is neither "text" nor "json"`},
+		},
+		"a deployment without a build": {
+			text: "installation: dev\nroles: [api]\ndeployment: {name: fleet}\n",
+			want: []string{`deployment.name: "fleet" needs deployment.build`},
+		},
+		"a build without a deployment": {
+			text: "installation: dev\nroles: [api]\ndeployment: {build: v1}\n",
+			want: []string{`deployment.build: "v1" needs deployment.name`},
+		},
+		"a deployment that Temporal would refuse": {
+			text: "installation: dev\nroles: [api]\ndeployment: {name: a.b, build: \"a:b\"}\n",
+			want: []string{`deployment.name: "a.b" is not a DNS label`, `deployment.build: "a:b" is not 1 to 63 letters`},
 		},
 		"no room for an activity": {
 			text: full, args: []string{"--max-concurrent-activities=0"},

@@ -137,7 +137,7 @@ func (l *layers) config() (Config, error) {
 	if c.Plays(RoleAPI) {
 		faults = append(faults, c.API.validate())
 	}
-	return c, errors.Join(append(faults, c.Codec.validate())...)
+	return c, errors.Join(append(faults, c.Codec.validate(), c.Deployment.validate())...)
 }
 
 // source says where a value comes from, or where it could come from.

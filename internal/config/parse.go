@@ -77,6 +77,18 @@ func setLabel(to *string, text string) error {
 	return nil
 }
 
+// tag is what a name of a build may be in images and in Temporal alike.
+var tag = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+
+// setTag takes the empty text for none.
+func setTag(to *string, text string, allowed *regexp.Regexp, is string) error {
+	if text != "" && !allowed.MatchString(text) {
+		return fmt.Errorf("%q is not %s", text, is)
+	}
+	*to = text
+	return nil
+}
+
 func setFormat(to *string, text string) error {
 	if text != FormatText && text != FormatJSON {
 		return fmt.Errorf("%q is neither %q nor %q", text, FormatText, FormatJSON)

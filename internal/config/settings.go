@@ -57,7 +57,8 @@ func (s setting) env() string {
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
 	all := slices.Concat(
-		apiSettings(), addressSettings(), processSettings(), sweepSettings(), codecSettings(), feedbackSettings(),
+		apiSettings(), addressSettings(), processSettings(), deploymentSettings(), sweepSettings(), codecSettings(),
+		feedbackSettings(),
 	)
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
@@ -185,6 +186,26 @@ func processSettings() []setting {
 		{
 			"stickyCacheSize", "sticky-cache-size", "2000", "workflows kept in memory between their tasks",
 			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v) },
+		},
+	}
+}
+
+// deploymentSettings say which version of the workers this is.
+func deploymentSettings() []setting {
+	return []setting{
+		{
+			"deployment.build", "deployment-build", "", "version of this worker in deployment.name, such as the tag of " +
+				"its image: letters, digits, \"_\", \".\" and \"-\"",
+			func(c *Config, v string) error {
+				return setTag(&c.Deployment.BuildID, v, tag, "1 to 63 letters, digits, \"_\", \".\" and \"-\"")
+			},
+		},
+		{
+			"deployment.name", "deployment-name", "", "Worker Deployment of Temporal that this worker belongs to, a DNS " +
+				"label: it takes no work before its version is made current; no versions where it is not set",
+			func(c *Config, v string) error {
+				return setTag(&c.Deployment.Name, v, dnsLabel, "a DNS label, such as \"fleet\"")
+			},
 		},
 	}
 }

@@ -37,7 +37,9 @@ func (v *verdict) note(count *int, format string, args ...any) {
 // judge is pure.
 func judge(e evidence) (v verdict) {
 	v.Proxies = e.Proxies
-	e.doubles(&v)
+	for _, h := range gcefake.Doubles(e.History, providers.MarkUID) {
+		v.note(&v.Duplicates, "duplicate: %s/%s of %s", h.Zone, h.Name, h.Labels[providers.MarkUID])
+	}
 	for _, line := range e.Unsettled {
 		v.note(&v.Unsettled, "not settled: %s", line)
 	}
@@ -54,20 +56,4 @@ func judge(e evidence) (v verdict) {
 		v.CallsPerProxy = float64(e.Calls) / float64(e.Proxies)
 	}
 	return v
-}
-
-// doubles counts the instances that came while another one of the same UID was there,
-// on its way out or not, one whose insert had yet to fail included.
-func (e evidence) doubles(v *verdict) {
-	there := map[string]int{}
-	for _, h := range e.History {
-		uid := h.Labels[providers.MarkUID]
-		if !h.Came {
-			there[uid]--
-			continue
-		}
-		if there[uid]++; there[uid] > 1 {
-			v.note(&v.Duplicates, "duplicate: %s/%s of %s", h.Zone, h.Name, uid)
-		}
-	}
 }

@@ -10,6 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
@@ -255,4 +259,36 @@ func TestUnchangedAppliesRollTheRunOver(t *testing.T) {
 	require.NotEqual(t, first, l.runID())
 	require.Equal(t, 1, l.backend.Calls(providers.OpCreate))
 	l.deleted()
+}
+
+// A delete that was left as a signal is final, though an apply comes before it is taken:
+// both are in one workflow task, and the SDK handles the update first.
+func TestAnApplyDoesNotPassADeleteThatIsOnItsWay(t *testing.T) {
+	l := newLab(t, quick())
+	stop := l.work()
+	l.apply("apply", spec)
+	l.running()
+	stop()
+	l.signal(proxy.SignalDelete, proxy.DeleteInput{Reason: "test"})
+	changed := spec
+	changed.Port++
+	answered := make(chan error, 1)
+	go func() {
+		_, err := l.ask("late", proxy.UpdateApply, proxy.ApplyInput{Spec: changed})
+		answered <- err
+	}()
+	require.Eventually(t, func() bool {
+		_, err := l.temporal.WorkflowService().PollWorkflowExecutionUpdate(t.Context(),
+			&workflowservice.PollWorkflowExecutionUpdateRequest{
+				Namespace: "default",
+				UpdateRef: &update.UpdateRef{
+					WorkflowExecution: &common.WorkflowExecution{WorkflowId: l.id()}, UpdateId: "late",
+				},
+				WaitPolicy: &update.WaitPolicy{LifecycleStage: enums.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ADMITTED},
+			})
+		return err == nil
+	}, soon, tick, "the server has the update")
+	l.work()
+	require.ErrorContains(t, <-answered, "is final: the proxy is being deleted")
+	l.closed()
 }

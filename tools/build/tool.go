@@ -38,6 +38,8 @@ func stampOf(release string) string {
 func tools() []tool {
 	list := []tool{
 		{"temporal", "temporal", "github.com/temporalio/cli/cmd/temporal", "4 minutes", ""},
+		{"temporal-server", "temporal-server", "go.temporal.io/server/cmd/server", "5 minutes", ""},
+		{"temporal-sql-tool", "temporal-server", "go.temporal.io/server/cmd/tools/sql", "10 seconds", ""},
 		{"golangci-lint", "lint", "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "2 minutes", ""},
 		{"workflowcheck", "lint", "go.temporal.io/sdk/contrib/tools/workflowcheck", "20 seconds", ""},
 		{"oapi-codegen", "openapi", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen", "30 seconds", ""},

@@ -244,8 +244,10 @@ func (e *entity) wake(ctx workflow.Context, reason, detail string) {
 	e.note(ctx, reason, "", detail)
 }
 
+// refuseDeleting also sees a delete that came as a signal in the same workflow task: an
+// update is handled before the mail is taken, and what it promises would go with the proxy.
 func (e *entity) refuseDeleting() error {
-	if e.state.Deleting {
+	if e.state.Deleting || e.mail.leaving() {
 		return refuse(ErrConflict, Refusal{"status.phase", string(v1.PhaseDeleting), "is final: the proxy is being deleted"})
 	}
 	return nil

@@ -61,6 +61,10 @@ func newMailbox(ctx workflow.Context) mailbox {
 	}
 }
 
+// leaving reports whether a delete has arrived that is not taken yet. It takes nothing, so
+// that a validator may ask.
+func (m mailbox) leaving() bool { return m.delete.Len() > 0 || m.ctx.Err() != nil }
+
 // takeMail handles what has arrived, without blocking. The waits call it from their
 // conditions.
 func (e *entity) takeMail() {

@@ -1,0 +1,98 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// blow is one kill: which process, and how long it is missed.
+type blow struct {
+	of     *[pairs]*program
+	n      int
+	host   string
+	absent time.Duration
+}
+
+const (
+	// between two blows the fleet works with everything.
+	between = 4 * time.Second
+	// A server is missed for longer than the other one takes to take over its shards.
+	serverAbsent, otherAbsent = 15 * time.Second, 5 * time.Second
+)
+
+// blows are one of each, and then the other one of each.
+func (w *world) blows() (all []blow) {
+	for n := range pairs {
+		all = append(all,
+			blow{&w.workers, n, workerHost(n), otherAbsent},
+			blow{&w.servers, pairs - 1 - n, serverHost(pairs - 1 - n), serverAbsent},
+			blow{&w.apis, n, apiHost(n), otherAbsent})
+	}
+	return all
+}
+
+// storm lets all customers make, change and delete while processes are killed.
+func (w *world) storm(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	over := make(chan struct{})
+	group.Go(func() error {
+		return w.each(ctx, func(ctx context.Context, c *customer) error { return c.live(ctx, over) })
+	})
+	group.Go(func() error {
+		defer close(over)
+		for _, b := range w.blows() {
+			if err := wait(ctx, between); err != nil {
+				return err
+			}
+			if err := w.strike(ctx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	w.say("the storm is over: %d requests were accepted, the slowest change or delete after %s", w.acceptedSoFar(),
+		w.slowest.Round(time.Millisecond))
+	return w.settle(context.WithoutCancel(ctx), "after the storm")
+}
+
+// strike kills a process, and starts it again after a while. Meanwhile customers have to be
+// served.
+func (w *world) strike(ctx context.Context, b blow) error {
+	p, before := b.of[b.n], w.acceptedSoFar()
+	if err := p.kill(); err != nil {
+		return err
+	}
+	w.Kills++
+	if err := wait(ctx, b.absent); err != nil {
+		return err
+	}
+	meanwhile := w.acceptedSoFar() - before
+	w.say("%s was killed; in the %s without it %d requests were accepted", p.name, b.absent, meanwhile)
+	if meanwhile == 0 {
+		w.Weak = append(w.Weak, fmt.Sprintf("nobody was served while %s was missed", p.name))
+	}
+	if b.of != &w.servers {
+		return w.startReady(ctx, p, b.host)
+	}
+	if err := p.start(); err != nil {
+		return err
+	}
+	return w.until(ctx, startWithin, p.name+" listens", func(ctx context.Context) error {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(b.host, strconv.Itoa(frontendPort)))
+		if err != nil {
+			return errors.Join(err, p.alive())
+		}
+		return c.Close()
+	})
+}
