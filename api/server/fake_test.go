@@ -357,6 +357,7 @@ type stage struct {
 	log       *logBuffer
 	providers *v1.ProviderList // nil: the process has none to tell of
 	server    *server.Server
+	keys      server.Keys // nil: no token is asked for
 }
 
 // configured are two providers, of which a load has kept one.
@@ -379,7 +380,7 @@ func newStage(proxies ...v1.Proxy) *stage { return newStageWith(nil, proxies...)
 
 // newStageWith requires the tokens of keys.
 func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
-	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured()}
+	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured(), keys: keys}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.server = server.New(s.fleet, server.Options{
 		Logger: logger, Clock: s.clock, Keys: keys,
