@@ -39,7 +39,8 @@ type fakeFleet struct {
 	events  []v1.Event
 	limit   time.Duration // of the last call
 	checks  map[string]v1.ProviderCheck
-	rounds  int // how often they were asked for
+	rounds  int       // how often they were asked for
+	first   time.Time // when the first one is due
 	orphans v1.Collection
 	batches []fleet.FeedbackBatch
 	bans    fleet.Bans
@@ -336,6 +337,9 @@ func (f *fakeFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.Pr
 	}
 	defer f.mu.Unlock()
 	f.rounds++
+	if f.checks == nil && !f.first.IsZero() {
+		return time.Time{}, nil, &fleet.FirstRunError{Schedule: "provider-check", At: f.first}
+	}
 	if f.checks == nil {
 		return time.Time{}, nil, fleet.ErrNoRun
 	}
