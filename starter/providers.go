@@ -1,69 +1,45 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
-	"github.com/egressfleet/egressfleet/internal/config"
 )
 
-// mostProviders bounds an answer of the API, in bytes.
-const mostProviders = 4 << 20
-
 func (a *app) providersCommand() *cobra.Command {
-	var api string
+	var at apiAddress
 	cmd := &cobra.Command{
 		Use: "providers", Short: "List what is configured, and whether the providers file is served", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer a.slowly("waiting for the API to answer")()
-			list, err := askProviders(cmd.Context(), api)
+			list, err := at.askProviders(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return a.printProviders(list)
 		},
 	}
-	cmd.Flags().StringVar(&api, "api", "", "host:port of the API (127.0.0.1 and "+config.EnvAPIPort+")")
+	at.flags(cmd.Flags())
 	return cmd
 }
 
 // askProviders asks the API: what a process has read is known to itself only.
-func askProviders(ctx context.Context, api string) (list v1.ProviderList, err error) {
+func (at apiAddress) askProviders(ctx context.Context) (list v1.ProviderList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	port, err := portFrom(os.Getenv, config.EnvAPIPort, defaultAPIPort)
+	api, err := at.open()
 	if err != nil {
 		return list, err
 	}
-	api = cmp.Or(api, net.JoinHostPort(loopback, strconv.Itoa(port)))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api+"/v1/providers", nil)
+	res, err := api.ListProviders(ctx)
 	if err != nil {
-		return list, usagef("--api: %q is not host:port", api)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return list, codedError{
-			fmt.Errorf("the API at %s cannot be reached; is \"make run\" running? (%w)", api, err), exitUnavailable,
-		}
+		return list, at.unreachable(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	body := json.NewDecoder(io.LimitReader(res.Body, mostProviders))
-	if res.StatusCode != http.StatusOK {
-		var problem struct{ Detail string }
-		_ = body.Decode(&problem) // without one, the status says enough
-		return list, fmt.Errorf("the API at %s answers %s: %s", api, res.Status, problem.Detail)
-	}
-	return list, body.Decode(&list)
+	return list, at.read(res, &list)
 }
 
 func (a *app) printProviders(list v1.ProviderList) error {

@@ -105,5 +105,5 @@ func TestAnAPIThatCannotTellSaysWhy(t *testing.T) {
 
 	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", "a b")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, errOut, `--api: "a b" is not host:port`)
+	require.Contains(t, errOut, `--api: "a b" is neither host:port nor https://host:port`)
 }

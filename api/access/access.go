@@ -26,13 +26,16 @@ const (
 // Scopes returns every scope, the least first.
 func Scopes() []Scope { return []Scope{ScopeDiscovery, ScopeRead, ScopeWrite, ScopeAdmin} }
 
-// Grant is what one token may do. It is never changed, apart from its allowance.
+// Grant is what one token may do. It is never changed, apart from its allowance and its
+// end.
 type Grant struct {
 	Name       string // who has it; what the audit log says
 	scope      Scope  // the most of its scopes
 	namespaces []string
 	selector   labels.Selector
 	allowance  *rate.Limiter // nil: none
+	over       chan struct{} // nil: it never is
+	removed    bool          // set before over is closed
 }
 
 // Everything is the grant where no tokens are required.
@@ -77,6 +80,32 @@ func (g *Grant) Take(now time.Time) (wait time.Duration) {
 		r.CancelAt(now) // who is refused has used nothing up
 	}
 	return wait
+}
+
+// Over is closed when the file says something else of the token, or nothing: whoever is
+// answered for long by this grant has to ask again. It is nil where that never happens.
+func (g *Grant) Over() <-chan struct{} { return g.over }
+
+// Removed reports whether a grant that is over is so because its token is known no more.
+func (g *Grant) Removed() bool {
+	select {
+	case <-g.over:
+		return g.removed
+	default:
+		return false
+	}
+}
+
+// end is called once.
+func (g *Grant) end(removed bool) {
+	g.removed = removed
+	close(g.over)
+}
+
+// same reports whether both let in for the same, by the same name.
+func (g *Grant) same(other *Grant) bool {
+	return g.Name == other.Name && g.scope == other.scope && slices.Equal(g.namespaces, other.namespaces) &&
+		g.Labels() == other.Labels() && g.allowance.Limit() == other.allowance.Limit()
 }
 
 type key struct{}

@@ -49,11 +49,17 @@ func Open(path string, log *slog.Logger, now func() time.Time) (*File, error) {
 // turned bad changes nothing, and the log says why: whoever is taken out of it is let in
 // until it can be read again.
 func (f *File) Find(token string) *Grant {
+	return f.current().find(token)
+}
+
+// Look reads the file again, where that is due: a grant is over also while nobody asks.
+func (f *File) Look() { f.current() }
+
+func (f *File) current() book {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.look()
-	known := f.book
-	f.mu.Unlock()
-	return known.find(token)
+	return f.book
 }
 
 // look reads the file again, where that is due.
@@ -76,6 +82,7 @@ func (f *File) look() {
 		f.log.Error("the tokens are those of before", slog.String("file", f.path), slog.String("error", err.Error()))
 		return
 	}
+	f.book.become(next)
 	f.book = next
 	f.log.Info("the tokens were read anew", slog.String("file", f.path), slog.Int("tokens", len(next)))
 }

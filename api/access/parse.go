@@ -43,17 +43,38 @@ type page struct {
 	grant *Grant
 }
 
-// find returns the grant of a token, or nil. It compares with every page, so that the
-// time it takes says nothing.
+// find returns the grant of a token, or nil.
 func (b book) find(token string) *Grant {
+	if at := b.index(token); at >= 0 {
+		return b[at].grant
+	}
+	return nil
+}
+
+// index returns where a token is, or -1. It compares with every page, so that the time
+// it takes says nothing.
+func (b book) index(token string) int {
 	sum, at := sha256.Sum256([]byte(token)), -1
 	for i, p := range b {
 		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], p.sum), i, at)
 	}
-	if at < 0 || token == "" {
-		return nil
+	if token == "" {
+		return -1
 	}
-	return b[at].grant
+	return at
+}
+
+// become hands the grants of tokens that may what they might before to the next book,
+// allowance and all, and ends the others.
+func (b book) become(next book) {
+	for _, was := range b {
+		at := slices.IndexFunc(next, func(p page) bool { return bytes.Equal(p.sum, was.sum) })
+		if at >= 0 && next[at].grant.same(was.grant) {
+			next[at].grant = was.grant
+			continue
+		}
+		was.grant.end(at < 0)
+	}
 }
 
 // mayBeHash is what a hash looks like, and a token as well.
@@ -137,7 +158,7 @@ func (e entry) page() (page, error) {
 	}
 	return page{sum, &Grant{
 		Name: e.Name, scope: scope, namespaces: e.Namespaces, selector: selector,
-		allowance: rate.NewLimiter(rate.Limit(perSecond), max(1, int(atOnce*perSecond))),
+		allowance: rate.NewLimiter(rate.Limit(perSecond), max(1, int(atOnce*perSecond))), over: make(chan struct{}),
 	}}, nil
 }
 

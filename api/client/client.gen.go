@@ -1023,7 +1023,8 @@ type ClientInterface interface {
 	//
 	// Server-sent events, as a browser's EventSource reads them: an event `discovery` with the list as JSON at once
 	// and after each change, its ETag as the event's ID, and a comment every 15 seconds. Who comes back with
-	// `Last-Event-ID` is told only what is news. While the list is unknown there is no event.
+	// `Last-Event-ID` is told only what is news. While the list is unknown there is no event. The stream ends when the
+	// token is taken out of the file, or its entry changes.
 	//
 	// Corresponds with GET /v1/discovery/events (the `WatchDiscovery` operationId).
 	WatchDiscovery(ctx context.Context, params *WatchDiscoveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1313,7 +1314,8 @@ func (c *Client) GetDiscovery(ctx context.Context, params *GetDiscoveryParams, r
 //
 // Server-sent events, as a browser's EventSource reads them: an event `discovery` with the list as JSON at once
 // and after each change, its ETag as the event's ID, and a comment every 15 seconds. Who comes back with
-// `Last-Event-ID` is told only what is news. While the list is unknown there is no event.
+// `Last-Event-ID` is told only what is news. While the list is unknown there is no event. The stream ends when the
+// token is taken out of the file, or its entry changes.
 //
 // Corresponds with GET /v1/discovery/events (the `WatchDiscovery` operationId).
 func (c *Client) WatchDiscovery(ctx context.Context, params *WatchDiscoveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3517,7 +3519,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Server-sent events, as a browser's EventSource reads them: an event `discovery` with the list as JSON at once
 	// and after each change, its ETag as the event's ID, and a comment every 15 seconds. Who comes back with
-	// `Last-Event-ID` is told only what is news. While the list is unknown there is no event.
+	// `Last-Event-ID` is told only what is news. While the list is unknown there is no event. The stream ends when the
+	// token is taken out of the file, or its entry changes.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5931,7 +5934,8 @@ func (c *ClientWithResponses) GetDiscoveryWithResponse(ctx context.Context, para
 //
 // Server-sent events, as a browser's EventSource reads them: an event `discovery` with the list as JSON at once
 // and after each change, its ETag as the event's ID, and a comment every 15 seconds. Who comes back with
-// `Last-Event-ID` is told only what is news. While the list is unknown there is no event.
+// `Last-Event-ID` is told only what is news. While the list is unknown there is no event. The stream ends when the
+// token is taken out of the file, or its entry changes.
 //
 // Returns a wrapper object for the known response body format(s).
 //

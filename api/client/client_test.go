@@ -35,3 +35,19 @@ func TestTheClientShowsItsTokenAndReadsThePublicWords(t *testing.T) {
 	require.Len(t, answer.JSON200.Items, 1)
 	require.Equal(t, v1.PhaseRunning, answer.JSON200.Items[0].Status.Phase)
 }
+
+func TestWhatIsNoSuccessIsAProblem(t *testing.T) {
+	t.Parallel()
+	const told = `{"type": "urn:egressfleet:problem:conflict", "title": "Conflict", "status": 409, "detail": "no", "instance": "/"}`
+	require.NoError(t, client.ProblemOf(http.StatusNotModified, nil))
+	err := client.ProblemOf(http.StatusConflict, []byte(told))
+	var problem *client.Problem
+	require.ErrorAs(t, err, &problem)
+	require.Equal(t, "urn:egressfleet:problem:conflict", problem.Type)
+	require.EqualError(t, err, "no (urn:egressfleet:problem:conflict, 409)")
+	for _, other := range []string{"", "<html>", "{}", `{"type": 1}`, "null"} {
+		err := client.ProblemOf(http.StatusBadGateway, []byte(other))
+		require.ErrorContains(t, err, "502 Bad Gateway: ", other)
+		require.NotErrorAs(t, err, &problem, other)
+	}
+}

@@ -12,6 +12,7 @@ import (
 // Providers is the part of the page about the checks of providers.
 type Providers struct {
 	ProvidersNote string // why there is less to see
+	ProvidersSoon string // why there is nothing to see yet
 	CheckedAt     Moment
 	Checks        []Check
 }
@@ -28,6 +29,9 @@ func NewProviders(now time.Time, list v1.ProviderList) Providers {
 	p := Providers{CheckedAt: momentOf(now, list.Checks.CheckedAt), ProvidersNote: list.Checks.Error}
 	if list.Configuration.State != v1.ConfigurationLoaded {
 		p.ProvidersNote = strings.TrimSpace("The providers file is not served as it is now: " + list.Configuration.Error)
+	}
+	if first := list.Checks.FirstAt; !first.IsZero() {
+		p.ProvidersSoon = firstRun("round of checks", now, first)
 	}
 	for _, provider := range list.Items {
 		p.Checks = append(p.Checks, checksOf(provider)...)
@@ -58,6 +62,14 @@ func checksOf(p v1.Provider) (all []Check) {
 	return all
 }
 
+// firstRun says when what was never there comes.
+func firstRun(what string, now, at time.Time) string {
+	if at.After(now) {
+		return "The first " + what + " is still to come, " + momentOf(now, at).Text + "."
+	}
+	return "The first " + what + " is under way."
+}
+
 // Orphans is the part of the page about the collection of orphans.
 type Orphans struct {
 	OrphansNote  string // why there is less to see
@@ -70,20 +82,57 @@ type Orphans struct {
 // slack is how much later than its beginning a run that ended well ends at most.
 const slack = 30 * time.Minute
 
+// refusedHelp is what to do about a collection that was refused.
+const refusedHelp = "It found more than can be right, and deleted nothing where that is said below. Look at the proofs with " +
+	"“starter gc plan”. Where they are right, “starter gc run --force” deletes them; where they are not, stop it with " +
+	"“starter gc pause”, and see whether the worker talks to the right Temporal namespace."
+
 // NewOrphans shows what the last collection came to.
 func NewOrphans(now time.Time, c v1.Collection) Orphans {
-	o := Orphans{OrphansAt: momentOf(now, c.EndedAt), OrphansNext: momentOf(now, c.NextAt), Collected: c.Providers}
+	o := Orphans{
+		OrphansAt: momentOf(now, later(c.EndedAt, c.FailedAt)), OrphansNext: momentOf(now, c.NextAt),
+		OrphansState: orphansState(now, c), Collected: c.Providers,
+	}
+	if c.Paused {
+		o.OrphansNext = Moment{}
+	}
 	switch {
-	case c.Paused:
-		o.OrphansState, o.OrphansNext = Badge{"paused", Warn}, Moment{}
-	case c.EndedAt.IsZero():
-		o.OrphansState = Badge{"no run has ended well yet", Off}
-	case c.BeganAt.After(c.EndedAt) && now.Sub(c.BeganAt) < slack:
-		o.OrphansState = Badge{"a run is under way, or failed", Wait}
-	case c.BeganAt.After(c.EndedAt):
-		o.OrphansState = Badge{"the last run failed", Bad}
-	default:
-		o.OrphansState = Badge{"ended well", Good}
+	case c.Refused:
+		o.OrphansNote = refusedHelp
+	case !c.FailedAt.IsZero():
+		o.OrphansNote = "Why: " + c.Failure
 	}
 	return o
+}
+
+// orphansState is the collection in a few words.
+func orphansState(now time.Time, c v1.Collection) Badge {
+	ran := later(c.EndedAt, c.FailedAt)
+	switch underWay := c.BeganAt.After(ran) && now.Sub(c.BeganAt) < slack; {
+	case c.Paused:
+		return Badge{"paused", Warn}
+	case c.Refused:
+		return Badge{"the last run was refused", Bad}
+	case !c.FailedAt.IsZero():
+		return Badge{"the last run failed", Bad}
+	case ran.IsZero() && c.BeganAt.IsZero() && c.NextAt.After(now):
+		return Badge{"the first run is still to come", Off}
+	case ran.IsZero() && underWay:
+		return Badge{"the first run is under way", Wait}
+	case ran.IsZero():
+		return Badge{"no run has ended well yet", Bad}
+	case underWay:
+		return Badge{"a run is under way", Wait}
+	case c.BeganAt.After(ran):
+		return Badge{"the last run did not end in time", Bad}
+	default:
+		return Badge{"ended well", Good}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -196,15 +196,72 @@ func TestAQueryIsCleaned(t *testing.T) {
 func TestACollectionIsJudged(t *testing.T) {
 	t.Parallel()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	for want, c := range map[page.Badge]v1.Collection{
-		{Text: "ended well", Tone: page.Good}:                    {BeganAt: ago(2 * time.Minute), EndedAt: ago(time.Minute)},
-		{Text: "a run is under way, or failed", Tone: page.Wait}: {BeganAt: ago(time.Minute), EndedAt: ago(time.Hour)},
-		{Text: "the last run failed", Tone: page.Bad}:            {BeganAt: ago(time.Hour), EndedAt: ago(2 * time.Hour)},
-		{Text: "paused", Tone: page.Warn}:                        {Paused: true, EndedAt: ago(time.Hour), NextAt: now},
-		{Text: "no run has ended well yet", Tone: page.Off}:      {BeganAt: ago(time.Minute)},
+	for name, c := range map[string]struct {
+		is   v1.Collection
+		want page.Badge
+		note string
+	}{
+		"well": {
+			v1.Collection{BeganAt: ago(2 * time.Minute), EndedAt: ago(time.Minute), NextAt: ago(-time.Minute)},
+			page.Badge{Text: "ended well", Tone: page.Good},
+			"",
+		},
+		"under way": {
+			v1.Collection{BeganAt: ago(time.Minute), EndedAt: ago(time.Hour)},
+			page.Badge{Text: "a run is under way", Tone: page.Wait},
+			"",
+		},
+		"out of time": {
+			v1.Collection{BeganAt: ago(time.Hour), EndedAt: ago(2 * time.Hour)},
+			page.Badge{Text: "the last run did not end in time", Tone: page.Bad},
+			"",
+		},
+		"failed": {
+			v1.Collection{BeganAt: ago(3 * time.Minute), EndedAt: ago(time.Hour), FailedAt: ago(2 * time.Minute), Failure: "x hangs"},
+			page.Badge{Text: "the last run failed", Tone: page.Bad},
+			"Why: x hangs",
+		},
+		"refused": {
+			v1.Collection{BeganAt: ago(3 * time.Minute), FailedAt: ago(2 * time.Minute), Failure: "x: many", Refused: true},
+			page.Badge{Text: "the last run was refused", Tone: page.Bad},
+			"starter gc run --force",
+		},
+		"refused, and the next one is under way": {
+			v1.Collection{BeganAt: ago(time.Second), FailedAt: ago(2 * time.Minute), Refused: true},
+			page.Badge{Text: "the last run was refused", Tone: page.Bad},
+			"starter gc plan",
+		},
+		"refused, and paused": {
+			v1.Collection{Paused: true, FailedAt: ago(2 * time.Minute), Refused: true},
+			page.Badge{Text: "paused", Tone: page.Warn},
+			"starter gc pause",
+		},
+		"paused": {
+			v1.Collection{Paused: true, EndedAt: ago(time.Hour), NextAt: now}, page.Badge{Text: "paused", Tone: page.Warn}, "",
+		},
+		"the first is to come": {
+			v1.Collection{NextAt: ago(-time.Minute)}, page.Badge{Text: "the first run is still to come", Tone: page.Off}, "",
+		},
+		"the first was due": {
+			v1.Collection{NextAt: ago(time.Second)}, page.Badge{Text: "no run has ended well yet", Tone: page.Bad}, "",
+		},
+		"the first is under way": {
+			v1.Collection{BeganAt: ago(time.Minute), NextAt: ago(-time.Minute)},
+			page.Badge{Text: "the first run is under way", Tone: page.Wait},
+			"",
+		},
+		"none": {
+			v1.Collection{BeganAt: ago(time.Hour), NextAt: ago(-time.Minute)},
+			page.Badge{Text: "no run has ended well yet", Tone: page.Bad},
+			"",
+		},
 	} {
-		require.Equal(t, want, page.NewOrphans(now, c).OrphansState)
+		shown := page.NewOrphans(now, c.is)
+		require.Equal(t, c.want, shown.OrphansState, name)
+		require.Contains(t, shown.OrphansNote, c.note, name)
+		require.Equal(t, c.note == "", shown.OrphansNote == "", name)
 	}
+	require.Equal(t, "2 min ago", page.NewOrphans(now, v1.Collection{FailedAt: ago(2 * time.Minute)}).OrphansAt.Text)
 	require.Empty(t, page.NewOrphans(now, v1.Collection{Paused: true, NextAt: now}).OrphansNext)
 }
 
@@ -230,6 +287,24 @@ func TestChecksOfProvidersAreOneLineEach(t *testing.T) {
 		{"b", "local", "", page.Badge{Text: "has no check", Tone: page.Off}, ""},
 		{"c", "kvm", "", page.Badge{Text: "not checked yet", Tone: page.Off}, ""},
 	}, shown.Checks)
+}
+
+func TestChecksThatAreStillToComeAreNoFault(t *testing.T) {
+	t.Parallel()
+	loaded := v1.ProviderConfiguration{State: v1.ConfigurationLoaded}
+	for name, c := range map[string]struct {
+		checks     v1.ProviderChecks
+		soon, note string
+	}{
+		"to come":   {v1.ProviderChecks{FirstAt: now.Add(40 * time.Second)}, "The first round of checks is still to come, in 40 s.", ""},
+		"under way": {v1.ProviderChecks{FirstAt: now.Add(-time.Second)}, "The first round of checks is under way.", ""},
+		"late":      {v1.ProviderChecks{Error: "no run"}, "", "no run"},
+		"there":     {v1.ProviderChecks{CheckedAt: now}, "", ""},
+	} {
+		shown := page.NewProviders(now, v1.ProviderList{Configuration: loaded, Checks: c.checks})
+		require.Equal(t, c.soon, shown.ProvidersSoon, name)
+		require.Equal(t, c.note, shown.ProvidersNote, name)
+	}
 }
 
 func TestThePageOfAProxyHasTheNewestFirst(t *testing.T) {

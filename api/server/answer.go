@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
@@ -78,20 +79,28 @@ func unmatched(asked fleet.Request, err error) error {
 const lookEvery = 500 * time.Millisecond
 
 // settled waits until a Proxy runs as it is wanted, or is gone, or the time is over, and
-// then answers with what is there; a status of 204 says that it is gone.
+// then answers with what is there; a status of 204 says that it is gone. Where too many
+// wait, it is answered at once: what was asked for stands, and is not to be asked again.
 func (h handlers) settled(ctx context.Context, text string, a proxyAnswer) (proxyAnswer, error) {
 	patience, err := waitOf(text)
 	if err != nil || patience == 0 {
 		return a, err
 	}
-	over, stop := h.snapshot.clock.Ticker(patience)
+	leave, full := h.waits.take(ctx)
+	if full != nil {
+		return a, nil
+	}
+	defer leave()
+	late, stop := h.snapshot.clock.Ticker(patience)
 	defer stop()
 	looks, stopLooking := h.snapshot.clock.Ticker(lookEvery)
 	defer stopLooking()
 	for !runs(a.proxy) {
 		select {
 		case <-looks:
-		case <-over:
+		case <-late:
+			return a, nil
+		case <-access.Of(ctx).Over():
 			return a, nil
 		case <-h.snapshot.ending:
 			return a, nil

@@ -15,18 +15,43 @@ import (
 )
 
 const (
-	// sessionCookie is a token that a browser keeps.
+	// sessionCookie is what a browser has traded a token for.
 	sessionCookie = "egressfleet_session"
 	// tokenParameter is a token for discovery where a client can send no header: a PAC
 	// file's address, or a browser's event source.
 	tokenParameter = "token"
 	grantKey       = "egressfleet.grant"
+	// sessionKey is how long the session of a stream goes on.
+	sessionKey = "egressfleet.session"
 )
 
 // Keys find what a token may do; *access.File has it.
 type Keys interface {
 	// Find returns the grant of a token, or nil.
 	Find(token string) *access.Grant
+	// Session returns what a browser may keep instead of a token that is known.
+	Session(token string, until time.Time) string
+	// Resume returns the grant of a session and when that ends; nil: it has ended, or is none.
+	Resume(session string, now time.Time) (*access.Grant, time.Time)
+	// Look ends the grants that are over. It is called every other second.
+	Look()
+}
+
+// keysPeriod is between two looks at the keys while nobody asks.
+const keysPeriod = 2 * time.Second
+
+// followKeys ends what is told to tokens that are none any more.
+func (s *Server) followKeys(ctx context.Context) {
+	ticks, stop := s.clock.Ticker(keysPeriod)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+			s.keys.Look()
+		}
+	}
 }
 
 // openRoutes are answered without a token: a supervisor has none, and who logs in shows
@@ -50,7 +75,13 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		c.Set(grantKey, grant)
-		c.SetRequest(c.Request().WithContext(access.With(c.Request().Context(), grant)))
+		ctx := access.With(c.Request().Context(), grant)
+		if lasts, ends := c.Get(sessionKey).(time.Duration); ends {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, lasts)
+			defer cancel()
+		}
+		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)
 	}
 }
@@ -64,8 +95,10 @@ func (s *Server) admit(c echo.Context) (*access.Grant, error) {
 	if token == "" {
 		return nil, &problem{kind: unauthenticated, detail: "a token is required: send it as Authorization: Bearer TOKEN"}
 	}
-	grant := s.keys.Find(token)
+	grant := s.find(c, token, from)
 	switch {
+	case grant == nil && from == fromCookie:
+		return nil, &problem{kind: unauthenticated, detail: "the session is over, or none of this API: log in again"}
 	case grant == nil:
 		return nil, &problem{kind: unauthenticated, detail: "the token in the " + from + " is not a known one"}
 	case from == fromQuery && !grant.Only(access.ScopeDiscovery):
@@ -87,6 +120,19 @@ func (s *Server) admit(c echo.Context) (*access.Grant, error) {
 		}
 	}
 	return grant, nil
+}
+
+// find returns the grant of what was shown, or nil.
+func (s *Server) find(c echo.Context, shown, from string) *access.Grant {
+	if from != fromCookie {
+		return s.keys.Find(shown)
+	}
+	now := s.clock.Now()
+	grant, until := s.keys.Resume(shown, now)
+	if grant != nil && c.Path() == eventsPath { // which ends by itself never
+		c.Set(sessionKey, until.Sub(now))
+	}
+	return grant
 }
 
 // strangers keeps the pages of other sites from using a browser's session.

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,21 +35,50 @@ const unchanged = `{"spec": {"provider": "gcp", "port": 3128}}`
 
 func secretOf(name string) string { return "s3cret-of-" + name }
 
-// guarded is a stage that requires tokens.
-func guarded(t *testing.T, proxies ...v1.Proxy) *stage {
-	t.Helper()
+// guardsFile writes them as they are in a file.
+func guardsFile(dir string) (path string, err error) {
 	text := guards
 	for _, name := range []string{"crawler", "viewer", "editor", "boss", "crawl-only", "gold-only", "hasty"} {
 		sum := sha256.Sum256([]byte(secretOf(name)))
 		text = strings.Replace(text, "SUM-"+name+",", hex.EncodeToString(sum[:])+",", 1)
 	}
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	path = filepath.Join(dir, "tokens.yaml")
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
+// guarded is a stage that requires tokens.
+func guarded(t *testing.T, proxies ...v1.Proxy) *stage {
+	t.Helper()
+	path, err := guardsFile(t.TempDir())
+	require.NoError(t, err)
 	keys, err := access.Open(path, nil, nil)
 	require.NoError(t, err)
 	s := newStageWith(keys, proxies...)
 	s.server.Refresh(t.Context())
 	return s
+}
+
+// otherProcess is one more API with a file of the same tokens.
+var otherProcess = sync.OnceValue(func() *access.File {
+	dir, err := os.MkdirTemp("", "tokens-*")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path, err := guardsFile(dir)
+	if err != nil {
+		panic(err)
+	}
+	file, err := access.Open(path, nil, func() time.Time { return birth }) // and never looks again
+	if err != nil {
+		panic(err)
+	}
+	return file
+})
+
+// sessionOf is what a browser has that has logged in at another process of the same API.
+func sessionOf(name string) string {
+	return otherProcess().Session(secretOf(name), birth.Add(time.Hour))
 }
 
 // as is the header of a token.
@@ -85,10 +116,11 @@ func TestWhatIsNotATokenIsRefused(t *testing.T) {
 		"no scheme":      {"Authorization", secretOf("boss")},
 		"two headers":    {"Authorization", "Bearer " + secretOf("boss"), "Authorization", "Bearer " + secretOf("viewer")},
 		"a bad one, and a good session": {
-			"Authorization", "Bearer nonsense", "Cookie", "egressfleet_session=" + secretOf("boss"),
+			"Authorization", "Bearer nonsense", "Cookie", "egressfleet_session=" + sessionOf("boss"),
 		},
-		"a bad session":  {"Cookie", "egressfleet_session=nonsense"},
-		"another cookie": {"Cookie", "session=" + secretOf("boss")},
+		"a token as a session": {"Cookie", "egressfleet_session=" + secretOf("boss")},
+		"a bad session":        {"Cookie", "egressfleet_session=nonsense"},
+		"another cookie":       {"Cookie", "session=" + sessionOf("boss")},
 	} {
 		answer := s.ask(t, "GET", "/v1/providers", "", headers...)
 		require.Equal(t, http.StatusUnauthorized, answer.Code, name)
@@ -203,7 +235,7 @@ func TestATokenThatAsksTooOftenIsToldWhenToComeBack(t *testing.T) {
 func TestThePageOfAnotherSiteCannotUseASession(t *testing.T) {
 	t.Parallel()
 	s := guarded(t, pool()...)
-	session := []string{"Cookie", "egressfleet_session=" + secretOf("editor")}
+	session := []string{"Cookie", "egressfleet_session=" + sessionOf("editor")}
 	hold := func(headers ...string) int {
 		return s.ask(t, "POST", proxyA+"/hold", "", append(session, headers...)...).Code
 	}
@@ -230,7 +262,12 @@ func TestABrowserTradesATokenForASession(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, entered.Code)
 	cookie := entered.Result().Cookies()[0]
 	require.True(t, cookie.HttpOnly && cookie.Secure && cookie.SameSite == http.SameSiteStrictMode)
-	require.Equal(t, http.StatusOK, s.ask(t, "GET", proxyA, "", "Cookie", cookie.Name+"="+cookie.Value).Code)
+	require.NotContains(t, cookie.Value, secretOf("viewer"))
+	require.Equal(t, 12*60*60, cookie.MaxAge)
+	open := func() int { return s.ask(t, "GET", proxyA, "", "Cookie", cookie.Name+"="+cookie.Value).Code }
+	require.Equal(t, http.StatusOK, open())
+	require.Equal(t, http.StatusUnauthorized, s.ask(t, "GET", proxyA, "", "Authorization", "Bearer "+cookie.Value).Code,
+		"a session is no token")
 
 	for _, refused := range []*httptest.ResponseRecorder{
 		enter("nonsense"), enter(""), enter(secretOf("viewer"), "Sec-Fetch-Site", "cross-site"),
@@ -242,6 +279,10 @@ func TestABrowserTradesATokenForASession(t *testing.T) {
 	left := s.ask(t, "POST", "/logout", "", "Cookie", cookie.Name+"="+cookie.Value)
 	require.Equal(t, http.StatusSeeOther, left.Code)
 	require.Negative(t, left.Result().Cookies()[0].MaxAge)
+	s.clock.move(12*time.Hour - time.Second)
+	require.Equal(t, http.StatusOK, open())
+	s.clock.move(time.Second)
+	require.Equal(t, http.StatusUnauthorized, open(), "also where the browser keeps it")
 	require.NotContains(t, s.log.String(), "s3cret")
 }
 

@@ -52,15 +52,21 @@ var badTokens = map[string]badRequest{
 	"two tokens": {
 		"GET", proxyA, "", append(as("boss"), as("boss")...), nobody,
 	},
-	"a session that nobody has": {"GET", proxyA, "", withSession("nonsense"), nobody},
-	"a session that is empty":   {"GET", proxyA, "", withSession(""), nobody},
+	"a session that nobody has":        {"GET", proxyA, "", withSession("nonsense"), nobody},
+	"a session that is a token":        {"GET", proxyA, "", withSession(secretOf("boss")), nobody},
+	"a session with a header's scheme": {"GET", proxyA, "", withSession("Bearer " + secretOf("boss")), nobody},
+	"a session that was changed": {
+		"GET", proxyA, "", withSession(strings.Replace(sessionOf("boss"), "boss", "editor", 1)), nobody,
+	},
+	"a session that is a bearer": bearer("Bearer " + sessionOf("boss")),
+	"a session that is empty":    {"GET", proxyA, "", withSession(""), nobody},
 	"a bad token with a good session": {
-		"GET", proxyA, "", append(withSession(secretOf("boss")), "Authorization", "x"), nobody,
+		"GET", proxyA, "", append(withSession(sessionOf("boss")), "Authorization", "x"), nobody,
 	},
 	"a session of another site's page": {
-		"DELETE", proxyA, "", withSession(secretOf("boss"), "Sec-Fetch-Site", "cross-site"), notScope,
+		"DELETE", proxyA, "", withSession(sessionOf("boss"), "Sec-Fetch-Site", "cross-site"), notScope,
 	},
-	"a session of another origin": {"DELETE", proxyA, "", withSession(secretOf("boss"), "Origin", "null"), notScope},
+	"a session of another origin": {"DELETE", proxyA, "", withSession(sessionOf("boss"), "Origin", "null"), notScope},
 
 	"a query token elsewhere":        shown("/v1/providers?", "crawler", nobody),
 	"a query token near discovery":   shown("/v1/discovery2?", "crawler", nobody),

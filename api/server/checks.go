@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 const (
@@ -45,6 +47,10 @@ func (c *checks) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checksTimeout)
 	defer cancel()
 	at, found, err := c.fleet.LastChecks(ctx)
+	if first, ok := errors.AsType[*fleet.FirstRunError](err); ok { // which is no fault
+		c.state = v1.ProviderChecks{FirstAt: first.At.UTC()}
+		return
+	}
 	if err != nil {
 		c.state.Error = err.Error()
 		return

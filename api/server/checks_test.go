@@ -34,6 +34,9 @@ func TestTheLastChecksAreAskedForNowAndThen(t *testing.T) {
 	shown := func() string { return s.listed(t).Items[0].Check.Targets[0].Reason }
 	require.Nil(t, s.listed(t).Items[0].Check)
 	require.Contains(t, s.listed(t).Checks.Error, "no run")
+	s.fleet.set(func(f *fakeFleet) { f.first = birth.Add(time.Minute) })
+	s.clock.move(5 * time.Second)
+	require.Equal(t, v1.ProviderChecks{FirstAt: birth.Add(time.Minute)}, s.listed(t).Checks, "which is no fault")
 	round("Timeout")
 	s.clock.move(5 * time.Second)
 	require.Equal(t, "Timeout", shown())
@@ -42,7 +45,7 @@ func TestTheLastChecksAreAskedForNowAndThen(t *testing.T) {
 	require.Equal(t, "Timeout", shown(), "it is not asked for with every request")
 	s.clock.move(time.Second)
 	require.Equal(t, "Reachable", shown())
-	require.Equal(t, 3, s.fleet.rounds)
+	require.Equal(t, 4, s.fleet.rounds)
 
 	s.fleet.set(func(f *fakeFleet) { f.fail = errors.New("connection refused") })
 	s.clock.move(time.Hour)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/discovery"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -50,8 +51,12 @@ func (h handlers) GetDiscovery(
 func (s *snapshot) await(
 	ctx context.Context, q query, known string, patience time.Duration,
 ) (document discovery.Document, age time.Duration, err error) {
-	defer s.news.enter()()
-	over, stop := s.clock.Ticker(patience)
+	leave, err := s.news.take(ctx)
+	if err != nil {
+		return document, 0, err
+	}
+	defer leave()
+	late, stop := s.clock.Ticker(patience)
 	defer stop()
 	for {
 		next := s.news.wait()
@@ -61,10 +66,12 @@ func (s *snapshot) await(
 		}
 		select {
 		case <-next:
-		case <-over:
+		case <-late:
 			return document, age, nil
 		case <-s.ending:
 			return document, age, nil
+		case <-access.Of(ctx).Over():
+			return document, age, over(access.Of(ctx))
 		case <-ctx.Done():
 			return document, age, ctx.Err()
 		}

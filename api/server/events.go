@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/egressfleet/egressfleet/api/access"
 	"github.com/egressfleet/egressfleet/api/discovery"
 	"github.com/egressfleet/egressfleet/api/server/openapi"
 )
@@ -18,8 +19,6 @@ const (
 	beatEvery = 15 * time.Second
 	// writeWithin bounds one event to a client that does not read.
 	writeWithin = 10 * time.Second
-	// watchers may be told of changes at one time.
-	watchersLimit = 1000
 )
 
 // WatchDiscovery tells a client of every change, until one of both ends.
@@ -32,14 +31,15 @@ func (h handlers) WatchDiscovery(
 	if err != nil {
 		return nil, err
 	}
-	if h.snapshot.news.waiting.Load() >= watchersLimit {
-		return nil, &problem{kind: unavailable, detail: "too many clients are told of changes already; try again"}
+	leave, err := h.snapshot.news.take(ctx)
+	if err != nil {
+		return nil, err
 	}
 	known := ""
 	if p.LastEventID != nil {
 		known = *p.LastEventID
 	}
-	return events{ctx, h.snapshot, q, known}, nil
+	return events{ctx, h.snapshot, q, known, leave}, nil
 }
 
 // events is a 200 that goes on.
@@ -48,11 +48,13 @@ type events struct {
 	snapshot *snapshot
 	query    query
 	known    string // the ETag that the client has
+	leave    func() // gives its place back
 }
 
-// VisitWatchDiscoveryResponse writes until the client, the server or the token's time ends.
+// VisitWatchDiscoveryResponse writes until the client, the server, the token or its
+// session ends.
 func (e events) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
-	defer e.snapshot.news.enter()()
+	defer e.leave()
 	beats, stop := e.snapshot.clock.Ticker(beatEvery)
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -74,6 +76,8 @@ func (e events) VisitWatchDiscoveryResponse(w http.ResponseWriter) error {
 				return nil //nolint:nilerr // the client has gone
 			}
 		case <-e.snapshot.ending:
+			return nil
+		case <-access.Of(e.ctx).Over():
 			return nil
 		case <-e.ctx.Done():
 			return nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -27,7 +28,36 @@ func (s *Server) SendReports(ctx context.Context) {
 }
 
 // Waiting is how many wait for news.
-func (s *Server) Waiting() int { return int(s.snapshot.news.waiting.Load()) }
+func (s *Server) Waiting() int { return s.snapshot.news.taken() }
+
+// KeysPeriod is between two looks at the keys.
+const KeysPeriod = keysPeriod
+
+// The places of those who wait.
+const (
+	AllPlaces = allPlaces
+	OwnPlaces = ownPlaces
+)
+
+// TakePlaces takes places of a token for good, as so many who wait for news do, or for
+// what a write has asked for.
+func (s *Server) TakePlaces(ctx context.Context, n int) error {
+	for range n {
+		if _, err := s.snapshot.news.take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NoPlace decides whether one more may wait.
+func NoPlace(all, own int) (kind string) {
+	var refused *problem
+	if errors.As(noPlace("x", all, own), &refused) {
+		return refused.kind.name
+	}
+	return ""
+}
 
 // LookEvery is between two looks at a Proxy that a write waits for.
 const LookEvery = lookEvery

@@ -39,7 +39,8 @@ type fakeFleet struct {
 	events  []v1.Event
 	limit   time.Duration // of the last call
 	checks  map[string]v1.ProviderCheck
-	rounds  int // how often they were asked for
+	rounds  int       // how often they were asked for
+	first   time.Time // when the first one is due
 	orphans v1.Collection
 	batches []fleet.FeedbackBatch
 	bans    fleet.Bans
@@ -336,6 +337,9 @@ func (f *fakeFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.Pr
 	}
 	defer f.mu.Unlock()
 	f.rounds++
+	if f.checks == nil && !f.first.IsZero() {
+		return time.Time{}, nil, &fleet.FirstRunError{Schedule: "provider-check", At: f.first}
+	}
 	if f.checks == nil {
 		return time.Time{}, nil, fleet.ErrNoRun
 	}
@@ -357,6 +361,7 @@ type stage struct {
 	log       *logBuffer
 	providers *v1.ProviderList // nil: the process has none to tell of
 	server    *server.Server
+	keys      server.Keys // nil: no token is asked for
 }
 
 // configured are two providers, of which a load has kept one.
@@ -379,7 +384,7 @@ func newStage(proxies ...v1.Proxy) *stage { return newStageWith(nil, proxies...)
 
 // newStageWith requires the tokens of keys.
 func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
-	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured()}
+	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured(), keys: keys}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.server = server.New(s.fleet, server.Options{
 		Logger: logger, Clock: s.clock, Keys: keys,

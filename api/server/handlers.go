@@ -23,6 +23,7 @@ type handlers struct {
 	providers func() (v1.ProviderList, bool)
 	checks    *checks
 	feedback  *feedback.Box
+	waits     *places // of writes that wait for what they asked for
 }
 
 var _ openapi.StrictServerInterface = handlers{}

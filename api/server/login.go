@@ -12,7 +12,7 @@ import (
 
 const (
 	loginPath = "/login"
-	// loggedIn is how long a browser keeps its token.
+	// loggedIn is how long a session lasts.
 	loggedIn = 12 * time.Hour
 	// formBytes bounds what a login sends.
 	formBytes = 4 << 10
@@ -39,8 +39,8 @@ func newLogin(keys Keys, clock Clock) *login {
 // show answers with the form. It is a 401, since nothing is told without a token.
 func (l *login) show(c echo.Context) error { return l.form(c, http.StatusUnauthorized, "") }
 
-// enter keeps a known token in the browser, for pages of this site alone and out of
-// reach of their scripts.
+// enter gives the browser a session for a known token, for pages of this site alone and
+// out of reach of their scripts. The token itself stays with whoever typed it.
 func (l *login) enter(c echo.Context) error {
 	if err := strangers.Check(c.Request()); err != nil {
 		return &problem{kind: forbidden, detail: "the page of another site sent this form"}
@@ -58,13 +58,14 @@ func (l *login) enter(c echo.Context) error {
 	}
 	c.Set(grantKey, grant)
 	c.SetCookie(&http.Cookie{
-		Name: sessionCookie, Value: token, Path: "/", MaxAge: int(loggedIn.Seconds()),
+		Name: sessionCookie, Value: l.keys.Session(token, l.clock.Now().Add(loggedIn)), Path: "/",
+		MaxAge:   int(loggedIn.Seconds()),
 		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
 	})
 	return c.Redirect(http.StatusSeeOther, wantedPage(c))
 }
 
-// leave makes the browser forget its token.
+// leave makes the browser forget its session.
 func (l *login) leave(c echo.Context) error {
 	if err := strangers.Check(c.Request()); err != nil {
 		return &problem{kind: forbidden, detail: "the page of another site sent this form"}

@@ -55,7 +55,8 @@ func reasonOf(p v1.Proxy) string {
 
 var (
 	proxiesDesc = prometheus.NewDesc("egressfleet_proxies",
-		"Proxies by phase, provider and the reason of their condition Provisioned, or Deleting, as the list of discovery has them.",
+		"Proxies by phase, provider and the reason of their condition Provisioned, or Deleting, as the list of discovery "+
+			"has them.",
 		[]string{"phase", "provider", "reason"}, nil)
 	ageDesc = prometheus.NewDesc("egressfleet_discovery_snapshot_age_seconds",
 		"How old the list is that discovery is served from; +Inf while there is none.", nil, nil)

@@ -147,6 +147,11 @@ func tell(c echo.Context, failed error) *problem {
 	}
 	header.Set(echo.HeaderCacheControl, "no-store")
 	switch problem.kind.status {
+	case http.StatusTooManyRequests:
+		if header.Get(echo.HeaderRetryAfter) != "" { // who counts knows better
+			break
+		}
+		fallthrough
 	case http.StatusServiceUnavailable:
 		header.Set(echo.HeaderRetryAfter, strconv.Itoa(int(retryAfter.Seconds())))
 	case http.StatusUnauthorized:

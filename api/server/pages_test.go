@@ -23,7 +23,7 @@ var form = []string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fe
 
 // session is the cookie of a browser that has logged in.
 func session(name string) []string {
-	return []string{"Cookie", "egressfleet_session=" + secretOf(name)}
+	return []string{"Cookie", "egressfleet_session=" + sessionOf(name)}
 }
 
 // opened is a stage whose list is loaded.

@@ -50,7 +50,7 @@ func New(fleet Fleet, opts Options) *Server {
 	})
 	s.echo.Binder = binder{limit: s.limits.BodyBytes}
 	operated := handlers{
-		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}, s.feedback,
+		fleet, s.snapshot, opts.Providers, &checks{fleet: fleet, clock: opts.Clock}, s.feedback, new(places),
 	}
 	people := &pages{
 		handlers: operated, clock: s.clock, workflow: opts.WorkflowURL,
@@ -99,6 +99,9 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	refreshed.Go(func() { defer close(asked); s.feedback.Load(refreshing) })
 	refreshed.Go(func() { s.snapshot.run(refreshing) })
 	refreshed.Go(func() { s.feedback.Run(refreshing, s.snapshot.news.awaited) })
+	if s.keys != nil {
+		refreshed.Go(func() { s.followKeys(refreshing) })
+	}
 	defer func() {
 		stopRefreshing()
 		refreshed.Wait()

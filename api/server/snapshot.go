@@ -161,18 +161,12 @@ func (s *snapshot) document(q query) (discovery.Document, time.Duration, error) 
 
 // news wakes those who wait for another list.
 type news struct {
-	mu      sync.Mutex
-	next    chan struct{}
-	waiting atomic.Int32
+	places
+	mu   sync.Mutex
+	next chan struct{}
 }
 
-func (n *news) awaited() bool { return n.waiting.Load() > 0 }
-
-// enter counts its caller among those who wait, until leave is called.
-func (n *news) enter() (leave func()) {
-	n.waiting.Add(1)
-	return func() { n.waiting.Add(-1) }
-}
+func (n *news) awaited() bool { return n.taken() > 0 }
 
 // wait returns what is closed when the next list is there.
 func (n *news) wait() (next <-chan struct{}) {

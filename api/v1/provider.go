@@ -13,6 +13,8 @@ type ProviderList struct {
 // ProviderChecks says how far the checks of the items can be relied on.
 type ProviderChecks struct {
 	CheckedAt time.Time `json:"checkedAt,omitzero"` // of the last round
+	// FirstAt is when the first round begins or began, while none can have ended.
+	FirstAt time.Time `json:"firstAt,omitzero"`
 	// Error says why there is none, or why it could not be asked for just now.
 	Error string `json:"error,omitempty"`
 }

@@ -346,6 +346,7 @@ func TestVariablesThatAreNotSettingsOnlyWarn(t *testing.T) {
 	got, err := load(t, full, []string{
 		"EGRESSFLEET_API_PORT=tcp://10.0.0.1:8080", "EGRESSFLEET_API_SERVICE_HOST=10.0.0.1", "PATH=/bin",
 		"EGRESSFLEET_UI_PORT=8233", "EGRESSFLEET_ECHO_PORT=8443", "EGRESSFLEET_DEV_DIR=.dev", "EGRESSFLEET_PROT=1",
+		"EGRESSFLEET_API_TOKEN=t",
 		"EGRESSFLEET_SECRET_INIT_USER_DATA=s3nt1nel", "EGRESSFLEET_CODEC_KEYS=/run/other",
 	}, nil)
 	require.NoError(t, err)

@@ -19,6 +19,8 @@ const (
 	EnvEchoPort        = EnvPrefix + "ECHO_PORT"
 	EnvEchoCertificate = EnvPrefix + "ECHO_CERTIFICATE"
 	EnvDevDir          = EnvPrefix + "DEV_DIR"
+	// EnvAPIToken is what the starter shows to the API; a worker never needs one.
+	EnvAPIToken = EnvPrefix + "API_TOKEN"
 	// The starter encrypts as the worker does.
 	EnvCodecKeys    = EnvPrefix + "CODEC_KEYS"
 	EnvCodecCurrent = EnvPrefix + "CODEC_CURRENT"
@@ -254,4 +256,4 @@ func codecSettings() []setting {
 }
 
 // otherVariables are ours, too, but no setting of a worker.
-func otherVariables() []string { return []string{EnvDevDir, EnvUIPort} }
+func otherVariables() []string { return []string{EnvAPIToken, EnvDevDir, EnvUIPort} }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -48,3 +49,17 @@ type LeftError struct {
 func (e *LeftError) Error() string {
 	return e.Left + " is left behind, not verified (" + e.Reason + ")"
 }
+
+// FirstRunError is an ErrNoRun that says nothing bad: the first run of a schedule is due
+// at a time that is still to come, or has just begun.
+type FirstRunError struct {
+	Schedule string
+	At       time.Time
+}
+
+func (e *FirstRunError) Error() string {
+	return fmt.Sprintf("schedule %s: the first run is that of %s", e.Schedule, e.At.UTC().Format(time.RFC3339))
+}
+
+// Is makes it an ErrNoRun.
+func (e *FirstRunError) Is(target error) bool { return target == ErrNoRun }

@@ -200,17 +200,23 @@ func (c *Client) RunSweep(ctx context.Context, s Schedule, input, result any) er
 // lastSuccess is when a run that a schedule began last completed; zero where none is
 // kept. A run by hand, which may only have planned, does not count.
 func (c *Client) lastSuccess(ctx context.Context, schedule string) (time.Time, error) {
-	info, err := c.lastRun(ctx, schedule)
+	info, err := c.lastRun(ctx, schedule, endedWell)
 	if info == nil {
 		return time.Time{}, err
 	}
 	return info.GetCloseTime().AsTime(), nil
 }
 
-// lastRun is the last run that a schedule began and that ended well; nil where none is kept.
-func (c *Client) lastRun(ctx context.Context, schedule string) (*workflow.WorkflowExecutionInfo, error) {
+// How a run ended, as Visibility writes it.
+const (
+	endedWell  = "Completed"
+	endedBadly = "Failed"
+)
+
+// lastRun is the last run that a schedule began and that ended so; nil where none is kept.
+func (c *Client) lastRun(ctx context.Context, schedule, ended string) (*workflow.WorkflowExecutionInfo, error) {
 	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s-' AND ExecutionStatus = 'Completed'", schedule), PageSize: 1,
+		Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s-' AND ExecutionStatus = '%s'", schedule, ended), PageSize: 1,
 	})
 	if err != nil || len(page.GetExecutions()) == 0 {
 		return nil, translate(err)
@@ -245,7 +251,7 @@ func ProviderCheck() Schedule {
 // LastResult decodes what the last run that a schedule began, and that ended well, came
 // to, and says when that was. Errors: ErrNoRun, ErrUnavailable.
 func (c *Client) LastResult(ctx context.Context, schedule string, result any) (time.Time, error) {
-	info, err := c.lastRun(ctx, schedule)
+	info, err := c.lastRun(ctx, schedule, endedWell)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -254,6 +260,22 @@ func (c *Client) LastResult(ctx context.Context, schedule string, result any) (t
 	}
 	run := c.temporal.GetWorkflow(ctx, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 	return info.GetCloseTime().AsTime(), translate(run.Get(ctx, result))
+}
+
+// firstRunWithin is how long the first run may take before it counts as none.
+const firstRunWithin = time.Minute
+
+// firstRun says of a schedule without a run that ended well whether there can be one. It
+// is none, unless that is known.
+func firstRun(s ScheduleState, now time.Time, none error) error {
+	at := s.LastRun
+	if at.IsZero() {
+		at = s.NextRun
+	}
+	if s.Paused || !now.Before(at.Add(firstRunWithin)) || s.LastRun.IsZero() && now.After(at) {
+		return none
+	}
+	return &FirstRunError{Schedule: s.ID, At: at}
 }
 
 // HealthRound is the schedule that probes every running proxy.
@@ -265,10 +287,18 @@ func HealthRound() Schedule {
 }
 
 // LastChecks returns what the last round of checks found, by the provider's name, and
-// when that was. Errors: ErrNoRun, ErrUnavailable.
+// when that was. Errors: *FirstRunError, ErrNoRun, ErrNoSchedule, ErrUnavailable.
 func (c *Client) LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error) {
 	var round providercheck.Result
-	if _, err := c.LastResult(ctx, providercheck.Schedule, &round); err != nil {
+	_, err := c.LastResult(ctx, providercheck.Schedule, &round)
+	if errors.Is(err, ErrNoRun) {
+		var state ScheduleState
+		none := err
+		if state, err = c.ScheduleState(ctx, providercheck.Schedule); err == nil {
+			err = firstRun(state, time.Now(), none)
+		}
+	}
+	if err != nil {
 		return time.Time{}, nil, err
 	}
 	found := map[string]v1.ProviderCheck{}

@@ -19,7 +19,8 @@ import (
 const (
 	changeRun     = "run"
 	versionFirst  = 1 // 2026-11-30
-	versionNewest = versionFirst
+	versionTidied = 2 // 2026-11-30: what is over is dropped once for all the batches of a task
+	versionNewest = versionTidied
 )
 
 const (
@@ -42,17 +43,18 @@ type Input struct {
 }
 
 type entity struct {
-	state State
-	mail  workflow.ReceiveChannel
+	state   State
+	mail    workflow.ReceiveChannel
+	version workflow.Version
 }
 
 // Run remembers until somebody cancels it.
 func Run(ctx workflow.Context, in Input) error {
-	workflow.GetVersion(ctx, changeRun, versionFirst, versionNewest)
+	version := workflow.GetVersion(ctx, changeRun, versionFirst, versionNewest)
 	if err := checkID(workflow.GetInfo(ctx).WorkflowExecution.ID); err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), errInvalid, nil)
 	}
-	e := &entity{mail: workflow.GetSignalChannel(ctx, SignalReports)}
+	e := &entity{mail: workflow.GetSignalChannel(ctx, SignalReports), version: version}
 	if in.State != nil {
 		e.state = *in.State
 	}
@@ -94,14 +96,23 @@ func (e *entity) rest(ctx workflow.Context) error {
 	})
 }
 
-// take empties the mailbox, without blocking: see workflows/proxy about receivers.
+// take empties the mailbox, without blocking: see workflows/proxy about receivers. After
+// an hour without a worker there are thousands of batches, and all of them have to be
+// taken within the second that a workflow may think: what each costs by itself is small.
 func (e *entity) take(ctx workflow.Context) {
+	now, heard := workflow.Now(ctx), false
 	for {
 		var b Batch
 		if !e.mail.ReceiveAsync(&b) {
-			return
+			break
 		}
-		e.state.absorb(workflow.Now(ctx), b)
+		e.state.listen(now, b)
+		if heard = true; e.version < versionTidied {
+			e.state.tidy(now)
+		}
+	}
+	if heard && e.version >= versionTidied {
+		e.state.tidy(now)
 	}
 }
 

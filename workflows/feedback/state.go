@@ -61,10 +61,21 @@ type Act struct {
 
 // absorb takes a batch over. It is pure.
 func (s *State) absorb(now time.Time, b Batch) {
+	s.listen(now, b)
+	s.tidy(now)
+}
+
+// listen remembers a batch; tidy has to follow. It costs what the batch holds, however
+// much is remembered. It is pure.
+func (s *State) listen(now time.Time, b Batch) {
 	s.Policy = b.Policy.bounded()
 	for _, r := range b.Reports {
 		s.hear(now, r)
 	}
+}
+
+// tidy drops what is over or too much. It costs what is remembered. It is pure.
+func (s *State) tidy(now time.Time) {
 	s.forget(now)
 	s.shrink()
 }
