@@ -21,7 +21,8 @@ const readyTimeout = 3 * time.Second
 func newReadyCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "ready", Short: "Ask the worker of the same configuration whether it is ready; exits 1 if not", Args: cobra.NoArgs,
+		Use: "ready", Short: "Ask the worker of the same configuration whether it is ready; exits 1 if not",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(cmd.Flags(), file)
 			if err != nil {

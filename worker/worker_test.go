@@ -410,7 +410,8 @@ func requireReady(t *testing.T, metrics string) {
 	ask := func(host, port string) error {
 		cmd := worker.NewCommand(nil)
 		cmd.SetArgs([]string{
-			"ready", "--installation=test", "--role=api", "--api-host=127.0.0.1", "--metrics-host=" + host, "--metrics-port=" + port,
+			"ready", "--installation=test", "--role=api", "--api-host=127.0.0.1",
+			"--metrics-host=" + host, "--metrics-port=" + port,
 		})
 		return cmd.ExecuteContext(t.Context())
 	}

@@ -39,7 +39,8 @@ func newBox(dir, worker string) (*box, error) {
 	}
 	b := &box{root: filepath.Join(dir, "root"), log: filepath.Join(dir, "worker.log"), ended: make(chan struct{})}
 	for _, below := range []string{"etc", "tmp", "proc", "sys/fs/cgroup"} {
-		if err := os.MkdirAll(filepath.Join(b.root, below), 0o755); err != nil { //nolint:gosec // for everybody, as in an image
+		err := os.MkdirAll(filepath.Join(b.root, below), 0o755) //nolint:gosec // for everybody, as in an image
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +83,7 @@ func forget(path string) error {
 }
 
 func (b *box) put(name string, text []byte, mode fs.FileMode) error {
-	return os.WriteFile(filepath.Join(b.root, name), text, mode)
+	return os.WriteFile(filepath.Join(b.root, name), text, mode) //nolint:gosec // the names are ours
 }
 
 // makeGroup makes a control group with the limit, of whichever version there is.
@@ -120,7 +121,8 @@ func (b *box) run(args ...string) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
-	b.cmd = exec.Command(self, append([]string{contained, b.root, b.group}, args...)...) //nolint:gosec,noctx // ended by end
+	inside := append([]string{contained, b.root, b.group}, args...)
+	b.cmd = exec.Command(self, inside...) //nolint:gosec,noctx // ended by end
 	b.cmd.Stdout, b.cmd.Stderr, b.cmd.Env = out, out, []string{}
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := b.cmd.Start(); err != nil {
@@ -160,6 +162,7 @@ func (b *box) remove() error { return os.Remove(b.group) }
 
 // proc reads a file of the worker's process.
 func (b *box) proc(name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(b.cmd.Process.Pid), name))
+	path := filepath.Join("/proc", strconv.Itoa(b.cmd.Process.Pid), name)
+	text, err := os.ReadFile(path) //nolint:gosec // the names are ours
 	return string(text), err
 }

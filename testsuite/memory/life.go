@@ -127,6 +127,9 @@ func (w *world) start(ctx context.Context, temporal string) error {
 	return w.box.confined()
 }
 
+// wanted is what every proxy is put as.
+const wanted = `{"spec": {"provider": "gcp", "port": 3128, "placement": {"region": "us-central1"}}}`
+
 // live is birth, calm, loss and the end of all proxies.
 func (w *world) live(ctx context.Context) (m measured, err error) {
 	each := func(method, body string) error {
@@ -139,7 +142,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 		}
 		return group.Wait()
 	}
-	if err := each(http.MethodPut, `{"spec": {"provider": "gcp", "port": 3128, "placement": {"region": "us-central1"}}}`); err != nil {
+	if err := each(http.MethodPut, wanted); err != nil {
 		return m, err
 	}
 	if err := w.serving(ctx, proxies); err != nil {
@@ -166,7 +169,8 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if err := each(http.MethodDelete, ""); err != nil {
 		return m, err
 	}
-	if err := w.until(ctx, "all are gone", func(context.Context) bool { return len(w.cloud.Instances()) == 0 }); err != nil {
+	gone := func(context.Context) bool { return len(w.cloud.Instances()) == 0 }
+	if err := w.until(ctx, "all are gone", gone); err != nil {
 		return m, err
 	}
 	return w.reckon(ctx)
