@@ -25,6 +25,7 @@ const nobody = 65532
 // configuration, and a control group.
 type box struct {
 	root, group, log string
+	program          int64 // bytes of the binary
 	cmd              *exec.Cmd
 	ended            chan struct{}
 }
@@ -48,6 +49,7 @@ func newBox(dir, worker string) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.program = int64(len(binary))
 	if err := errors.Join(b.put("worker", binary, 0o755), forget(filepath.Join(b.root, "worker"))); err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (b *box) end() {
 }
 
 // remove removes the group; the mounts went with their namespace.
-func (b *box) remove() error { return os.Remove(b.group) }
+func (b *box) remove() error { return os.Remove(b.group) } //nolint:gosec // the group that it made
 
 // proc reads a file of the worker's process.
 func (b *box) proc(name string) (string, error) {

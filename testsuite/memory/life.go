@@ -24,6 +24,7 @@ const (
 	together     = 32 // requests at a time
 	settleWithin = 10 * time.Minute
 	lookEvery    = time.Second
+	tellEvery    = 10 * time.Second
 	calm         = 30 * time.Second // the sweeps go on over all that there is
 	preempted    = 100
 	// every so many-th call of the backend meets a trouble.
@@ -219,6 +220,9 @@ func (w *world) until(ctx context.Context, what string, is func(context.Context)
 	return nil
 }
 
+// patient is a client that gives a worker up which does not answer at all.
+var patient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: together}}
+
 // ask returns the body, and an error for a status that is none of success.
 func ask(ctx context.Context, method, url, body string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -226,7 +230,7 @@ func ask(ctx context.Context, method, url, body string) (string, error) {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := patient.Do(req)
 	if err != nil {
 		return "", err
 	}
