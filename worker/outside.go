@@ -32,7 +32,7 @@ func (p *process) startOutside(ctx context.Context) error {
 	w := worker.New(p.temporal, openproxy.QueueOf(proxy.TaskQueue), worker.Options{
 		DisableWorkflowWorker:              true,
 		WorkerStopTimeout:                  workerStopTimeout,
-		MaxConcurrentActivityExecutionSize: p.cfg.MaxConcurrentActivities,
+		MaxConcurrentActivityExecutionSize: p.capacity().activities,
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("second prober", err) },
 	})

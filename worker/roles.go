@@ -25,6 +25,9 @@ import (
 const (
 	// workerStopTimeout lets running activities end; the default of 0 abandons them.
 	workerStopTimeout = time.Minute
+	// mostPollers is how many requests for one kind of task may wait at the server. The
+	// default of 2 in all bounds a worker by the way to the server and back.
+	mostPollers = 16
 	// prepareTimeout bounds what is asked of Temporal before work begins.
 	prepareTimeout = 30 * time.Second
 )
@@ -68,14 +71,18 @@ func (p *process) codecEndpoint() (http.Handler, error) {
 
 // startWorker begins to take work.
 func (p *process) startWorker(ctx context.Context) error {
-	worker.SetStickyWorkflowCacheSize(p.cfg.StickyCacheSize)
+	room := p.capacity()
+	worker.SetStickyWorkflowCacheSize(room.workflows)
 	w := worker.New(p.temporal, proxy.TaskQueue, worker.Options{
-		WorkerStopTimeout:                  workerStopTimeout,
-		MaxConcurrentActivityExecutionSize: p.cfg.MaxConcurrentActivities,
-		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
-		OnFatalError:                       func(err error) { p.fail("worker", err) },
-		Interceptors:                       p.interceptors,
-		DeploymentOptions:                  versioned(p.cfg.Deployment),
+		WorkerStopTimeout:                      workerStopTimeout,
+		MaxConcurrentActivityExecutionSize:     room.activities,
+		MaxConcurrentWorkflowTaskExecutionSize: room.tasks,
+		WorkflowTaskPollerBehavior:             pollers(),
+		ActivityTaskPollerBehavior:             pollers(),
+		BackgroundActivityContext:              providers.WithLogger(context.WithoutCancel(ctx), p.log),
+		OnFatalError:                           func(err error) { p.fail("worker", err) },
+		Interceptors:                           p.interceptors,
+		DeploymentOptions:                      versioned(p.cfg.Deployment),
 	})
 	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
 	instances := &activities.Instances{
@@ -101,6 +108,13 @@ func versioned(d config.Deployment) worker.DeploymentOptions {
 		Version:                   worker.WorkerDeploymentVersion{DeploymentName: d.Name, BuildID: d.BuildID},
 		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
 	}
+}
+
+// pollers are as many as the server finds that there are tasks for.
+func pollers() worker.PollerBehavior {
+	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		MaximumNumberOfPollers: mostPollers,
+	})
 }
 
 func (p *process) listenAPI(ctx context.Context) (err error) {

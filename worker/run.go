@@ -185,6 +185,8 @@ func (p *process) connect(ctx context.Context) error {
 		return err
 	}
 	server.Options.Logger = log.NewStructuredLogger(p.log)
+	// What is sent is small, and each compressor at work is 0.8 MiB.
+	server.Options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	p.keys.Secure(&server.Options)
 	if err := errors.Join(p.trace(&server.Options), p.measure(&server.Options)); err != nil {
 		return err
@@ -211,11 +213,13 @@ func (p *process) announce() {
 	if p.providers != nil {
 		names = p.providers.Names()
 	}
+	room := p.capacity()
 	p.log.Info("egressfleet is up", slog.String("version", telemetry.Version()),
 		slog.String("installation", p.cfg.Installation), slog.String("roles", p.cfg.RoleNames()),
 		slog.Any("providers", names), slog.String("api", p.addresses.API),
 		slog.String("metrics", p.addresses.Metrics), slog.String("echo", p.addresses.Echo),
-		slog.Int64("memoryLimit", heapBound()), slog.Int("pid", os.Getpid()))
+		slog.Int64("memoryLimit", heapBound()), slog.Int("workflowsKept", room.workflows),
+		slog.Int("workflowTasks", room.tasks), slog.Int("activities", room.activities), slog.Int("pid", os.Getpid()))
 	if p.opts.Up != nil {
 		p.opts.Up(p.addresses)
 	}

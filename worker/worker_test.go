@@ -94,11 +94,11 @@ func (s *temporal) GetSystemInfo(
 }
 
 // serve returns the port of a Temporal that knows no more than that.
-func serve(t *testing.T, s *temporal) int {
+func serve(t *testing.T, s *temporal, options ...grpc.ServerOption) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	workflowservice.RegisterWorkflowServiceServer(server, s)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)

@@ -28,7 +28,7 @@ func (h handlers) ListProxies(
 		string(p.Labels), string(p.Provider), string(p.Region), string(p.Phase), string(p.Health), string(p.Reason),
 		p.Continue, p.Limit,
 	})
-	return openapi.ListProxies200JSONResponse(list), err
+	return listAnswer(list), err
 }
 
 // ListAllProxies lists the Proxies of every namespace that the token is for.
@@ -40,7 +40,7 @@ func (h handlers) ListAllProxies(
 		string(p.Labels), string(p.Provider), string(p.Region), string(p.Phase), string(p.Health), string(p.Reason),
 		p.Continue, p.Limit,
 	})
-	return openapi.ListAllProxies200JSONResponse(list), err
+	return listAnswer(list), err
 }
 
 // listed is what a list is asked for.

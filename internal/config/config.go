@@ -42,11 +42,13 @@ type Config struct {
 	SecretsDir    string // one directory a secret, one file a key; may be empty
 	Codec         Codec
 	Log           Log
-	// MaxConcurrentActivities bounds the provider calls of this process.
-	MaxConcurrentActivities int
-	// StickyCacheSize is how many workflows stay in memory between their tasks.
-	StickyCacheSize int
-	Deployment      Deployment
+	// MaxConcurrentActivities bounds the provider calls of this process,
+	// MaxConcurrentWorkflowTasks the workflow tasks, and StickyCacheSize is how many
+	// workflows stay in memory between theirs. 0 is as many as the memory is enough for.
+	MaxConcurrentActivities    int
+	MaxConcurrentWorkflowTasks int
+	StickyCacheSize            int
+	Deployment                 Deployment
 	// SteadyPoll is how often a proxy itself looks at its running instance: how soon a
 	// loss is seen that the drift sweep does not notice.
 	SteadyPoll time.Duration

@@ -33,13 +33,13 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Config{
 		Installation: "dev", Roles: []config.Role{config.RoleAPI, config.RoleWorker}, ProvidersFile: "p.yaml",
-		Temporal:                config.Temporal{Host: "127.0.0.1", Port: 7233, Namespace: "default"},
-		API:                     config.API{Listen: config.Listen{Host: "127.0.0.1", Port: 8080}},
-		Metrics:                 config.Listen{Host: "127.0.0.1", Port: 9464},
-		Echo:                    config.Echo{Port: 8443},
-		Log:                     config.Log{Format: "text"},
-		MaxConcurrentActivities: 200, StickyCacheSize: 2000, SteadyPoll: time.Hour,
-		Intervals: config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: time.Minute},
+		Temporal:   config.Temporal{Host: "127.0.0.1", Port: 7233, Namespace: "default"},
+		API:        config.API{Listen: config.Listen{Host: "127.0.0.1", Port: 8080}},
+		Metrics:    config.Listen{Host: "127.0.0.1", Port: 9464},
+		Echo:       config.Echo{Port: 8443},
+		Log:        config.Log{Format: "text"},
+		SteadyPoll: time.Hour,
+		Intervals:  config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: time.Minute},
 		Feedback: config.Feedback{
 			BanFor: time.Hour, Window: 15 * time.Minute, ReplaceAt: 5, HoldAt: 5, HoldFor: 5 * time.Minute, Budget: 6, Floor: 80,
 		},
@@ -55,6 +55,7 @@ roles: [worker]
 providersFile: file.yaml
 secretsDir: /run/secrets
 maxConcurrentActivities: 7
+maxConcurrentWorkflowTasks: 9
 stickyCacheSize: 8
 deployment: {name: fleet, build: v1.2_rc-3}
 steadyPoll: 90s
@@ -99,7 +100,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 			Keys: "/run/keys", Current: "2026-11", TokensFile: "/run/tokens",
 			Origins: []string{"https://ui.example", "http://127.0.0.1:8233"},
 		},
-		MaxConcurrentActivities: 7, StickyCacheSize: 8,
+		MaxConcurrentActivities: 7, MaxConcurrentWorkflowTasks: 9, StickyCacheSize: 8,
 		Deployment: config.Deployment{Name: "fleet", BuildID: "v1.2_rc-3"}, SteadyPoll: 90 * time.Second,
 		Intervals: config.Intervals{GC: time.Hour, Drift: 3 * time.Minute, Check: 45 * time.Second},
 		Feedback: config.Feedback{
@@ -272,7 +273,11 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		},
 		"no room for an activity": {
 			text: full, args: []string{"--max-concurrent-activities=0"},
-			want: []string{`maxConcurrentActivities: "0" is not a whole number of at least 1`},
+			want: []string{`maxConcurrentActivities: "0" is neither auto nor a whole number of at least 1`},
+		},
+		"a workflow task that waits for itself": {
+			text: full, args: []string{"--max-concurrent-workflow-tasks=1"},
+			want: []string{`maxConcurrentWorkflowTasks: "1" is neither auto nor a whole number of at least 2`},
 		},
 		"an empty host": {
 			text: "installation: dev\nprovidersFile: x\napi: {host: \"\"}\n", want: []string{`api.host: "" is empty`},

@@ -36,10 +36,18 @@ func setPort(to *int, text string) error {
 	return err
 }
 
-func setCount(to *int, text string) error {
+// auto is a number that the worker finds out.
+const auto = "auto"
+
+// setCount takes a number of at least so much, or auto, which is 0.
+func setCount(to *int, text string, least int) error {
+	if text == auto {
+		*to = 0
+		return nil
+	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return fmt.Errorf("%q is not a whole number of at least 1", text)
+	if err != nil || n < least {
+		return fmt.Errorf("%q is neither %s nor a whole number of at least %d", text, auto, least)
 	}
 	*to = n
 	return nil

@@ -59,8 +59,8 @@ func (s setting) env() string {
 // settings is the list of keys, sorted. A key that is not here is an error.
 func settings() []setting {
 	all := slices.Concat(
-		apiSettings(), addressSettings(), processSettings(), deploymentSettings(), sweepSettings(), codecSettings(),
-		feedbackSettings(),
+		apiSettings(), addressSettings(), processSettings(), capacitySettings(), deploymentSettings(), sweepSettings(),
+		codecSettings(), feedbackSettings(),
 	)
 	slices.SortFunc(all, func(a, b setting) int { return strings.Compare(a.key, b.key) })
 	return all
@@ -157,10 +157,6 @@ func processSettings() []setting {
 			func(c *Config, v string) error { return setLevel(&c.Log.Level, v) },
 		},
 		{
-			"maxConcurrentActivities", "max-concurrent-activities", "200", "provider calls at one time",
-			func(c *Config, v string) error { return setCount(&c.MaxConcurrentActivities, v) },
-		},
-		{
 			"health.target", "health-target", "", "host or host:port that proxies are asked for by probes, those of this " +
 				"machine excepted; nobody is asked where it is not set",
 			func(c *Config, v string) error { c.Health.Target = v; return nil },
@@ -184,10 +180,27 @@ func processSettings() []setting {
 			"secretsDir", "secrets-dir", "", "directory of mounted secrets: one directory a secret, one file a key",
 			func(c *Config, v string) error { c.SecretsDir = v; return nil },
 		},
-		// About 38 KiB each with a pending activity: 76 MiB when full.
+	}
+}
+
+// capacitySettings say how much a process has in its memory at one time.
+func capacitySettings() []setting {
+	const enough = "; auto is as many as the memory limit is enough for, at most "
+	return []setting{
 		{
-			"stickyCacheSize", "sticky-cache-size", "2000", "workflows kept in memory between their tasks",
-			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v) },
+			"maxConcurrentActivities", "max-concurrent-activities", auto, "provider calls at one time" + enough + "200",
+			func(c *Config, v string) error { return setCount(&c.MaxConcurrentActivities, v, 1) },
+		},
+		// The SDK takes no 1: a workflow that is kept would never get its turn.
+		{
+			"maxConcurrentWorkflowTasks", "max-concurrent-workflow-tasks", auto, "workflow tasks at one time, at least 2" +
+				enough + "200",
+			func(c *Config, v string) error { return setCount(&c.MaxConcurrentWorkflowTasks, v, 2) },
+		},
+		{
+			"stickyCacheSize", "sticky-cache-size", auto, "workflows kept in memory between their tasks, about 64 KiB each" +
+				enough + "2000",
+			func(c *Config, v string) error { return setCount(&c.StickyCacheSize, v, 1) },
 		},
 	}
 }

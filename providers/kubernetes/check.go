@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -66,12 +65,8 @@ func (p *Provider) Check(ctx context.Context) []providers.TargetStatus {
 }
 
 func (p *Provider) version(ctx context.Context) (string, error) {
-	raw, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) ([]byte, error) {
-		result := c.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx)
-		if err := result.Error(); err != nil { // which reads the server's own words; Raw does not
-			return nil, err
-		}
-		return result.Raw()
+	raw, err := call(ctx, p, func(ctx context.Context, c api) ([]byte, error) {
+		return c.Raw(ctx, "/version")
 	})
 	if err != nil {
 		return "", err
@@ -117,15 +112,15 @@ func (p *Provider) may(ctx context.Context, namespace string, r right) (bool, er
 			Namespace: namespace, Group: r.group, Resource: r.resource, Verb: r.verb, Name: r.name,
 		},
 	}}
-	return call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (bool, error) {
-		answer, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	return call(ctx, p, func(ctx context.Context, c api) (bool, error) {
+		answer, err := c.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed, err
 	})
 }
 
 func (p *Provider) listOne(ctx context.Context, namespace string) error {
-	_, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.PodList, error) {
-		return c.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(p.installation), Limit: 1})
+	_, err := call(ctx, p, func(ctx context.Context, c api) (*corev1.PodList, error) {
+		return c.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(p.installation), Limit: 1})
 	})
 	return err
 }

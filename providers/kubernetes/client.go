@@ -13,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -38,7 +37,7 @@ const userAgent = "egressfleet"
 // stands behind it as well as the real one.
 type connection interface {
 	// client returns the client of the credentials as they are now, and their sum.
-	client(ctx context.Context) (kubernetes.Interface, [sha256.Size]byte, error)
+	client(ctx context.Context) (api, [sha256.Size]byte, error)
 	close()
 }
 
@@ -49,11 +48,11 @@ type dialer struct {
 
 	mu   sync.Mutex
 	sum  [sha256.Size]byte
-	last kubernetes.Interface
+	last api
 	idle func()
 }
 
-func (d *dialer) client(context.Context) (kubernetes.Interface, [sha256.Size]byte, error) {
+func (d *dialer) client(context.Context) (api, [sha256.Size]byte, error) {
 	m, err := d.access.read()
 	if err != nil {
 		return nil, m.sum, err
@@ -85,7 +84,7 @@ func (d *dialer) close() {
 
 // newClient builds a client on a transport of its own: client-go would keep one for each
 // token that there ever was.
-func newClient(cfg *rest.Config, limiter flowcontrol.RateLimiter) (kubernetes.Interface, func(), error) {
+func newClient(cfg *rest.Config, limiter flowcontrol.RateLimiter) (api, func(), error) {
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, nil, err
@@ -108,8 +107,11 @@ func newClient(cfg *rest.Config, limiter flowcontrol.RateLimiter) (kubernetes.In
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: wrapped})
-	return client, base.CloseIdleConnections, err
+	client, err := newWire(cfg, &http.Client{Transport: wrapped})
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, base.CloseIdleConnections, nil
 }
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // net/http's way to say none
@@ -131,7 +133,7 @@ func (warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _,
 // call makes one call with a bound of its own. A token that has expired is read again
 // at every call; one that was swapped while the call was under way costs a second try.
 func call[T any](
-	ctx context.Context, p *Provider, do func(context.Context, kubernetes.Interface) (T, error),
+	ctx context.Context, p *Provider, do func(context.Context, api) (T, error),
 ) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.callTime)
 	defer cancel()

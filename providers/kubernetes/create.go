@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -45,8 +44,8 @@ func (p *Provider) makePod(ctx context.Context, from plan) error {
 		return err
 	}
 	at := place{want.Namespace, want.Name}
-	made, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.Pod, error) {
-		return c.CoreV1().Pods(at.namespace).Create(ctx, want, metav1.CreateOptions{})
+	made, err := call(ctx, p, func(ctx context.Context, c api) (*corev1.Pod, error) {
+		return c.Pods(at.namespace).Create(ctx, want, metav1.CreateOptions{})
 	})
 	if apierrors.IsAlreadyExists(err) {
 		return p.adoptTaken(ctx, at, from.req)

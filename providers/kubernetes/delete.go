@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -38,8 +37,8 @@ func (p *Provider) deleteLost(ctx context.Context, pod *corev1.Pod) error {
 	if !overdue(pod, p.now()) || pod.Spec.NodeName == "" {
 		return nil
 	}
-	_, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.Node, error) {
-		return c.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+	_, err := call(ctx, p, func(ctx context.Context, c api) (*corev1.Node, error) {
+		return c.Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
 	})
 	if missing(err, "nodes", pod.Spec.NodeName) {
 		return p.removePod(ctx, pod, new(int64(0)))
@@ -56,8 +55,8 @@ func (p *Provider) deleteLost(ctx context.Context, pod *corev1.Pod) error {
 
 // removePod asks for the end of this very Pod. grace in seconds; nil is the Pod's own.
 func (p *Provider) removePod(ctx context.Context, pod *corev1.Pod, grace *int64) error {
-	_, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (struct{}, error) {
-		return struct{}{}, c.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+	_, err := call(ctx, p, func(ctx context.Context, c api) (struct{}, error) {
+		return struct{}{}, c.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 		})
 	})

@@ -23,7 +23,7 @@ type watching struct {
 	see func(context.Context)
 }
 
-func (w watching) client(ctx context.Context) (kubernetes.Interface, [sha256.Size]byte, error) {
+func (w watching) client(ctx context.Context) (api, [sha256.Size]byte, error) {
 	w.see(ctx)
 	return w.connection.client(ctx)
 }
@@ -54,8 +54,26 @@ func With(p *Provider, client kubernetes.Interface) { p.connection = given{clien
 
 type given struct{ kubernetes.Interface }
 
-func (g given) client(context.Context) (kubernetes.Interface, [sha256.Size]byte, error) {
-	return g.Interface, [sha256.Size]byte{}, nil
+func (g given) client(context.Context) (api, [sha256.Size]byte, error) {
+	return g, [sha256.Size]byte{}, nil
 }
 
 func (given) close() {}
+
+func (g given) Pods(namespace string) podClient { return g.CoreV1().Pods(namespace) }
+
+func (g given) ConfigMaps(namespace string) configMapClient { return g.CoreV1().ConfigMaps(namespace) }
+
+func (g given) Nodes() nodeClient { return g.CoreV1().Nodes() }
+
+func (g given) NetworkPolicies(namespace string) policyClient {
+	return g.NetworkingV1().NetworkPolicies(namespace)
+}
+
+func (g given) SelfSubjectAccessReviews() reviewClient {
+	return g.AuthorizationV1().SelfSubjectAccessReviews()
+}
+
+func (g given) Raw(ctx context.Context, path string) ([]byte, error) {
+	return g.Discovery().RESTClient().Get().AbsPath(path).DoRaw(ctx)
+}

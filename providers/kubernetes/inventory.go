@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -62,8 +61,8 @@ func (p *Provider) listPods(ctx context.Context, namespace string) (pods []corev
 func (p *Provider) listPages(ctx context.Context, namespace string) (pods []corev1.Pod, _ error) {
 	options := metav1.ListOptions{LabelSelector: selectorOf(p.installation), Limit: pageSize}
 	for {
-		page, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.PodList, error) {
-			return c.CoreV1().Pods(namespace).List(ctx, options)
+		page, err := call(ctx, p, func(ctx context.Context, c api) (*corev1.PodList, error) {
+			return c.Pods(namespace).List(ctx, options)
 		})
 		if err != nil {
 			return nil, err

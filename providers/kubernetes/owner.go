@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -41,8 +40,8 @@ func ownLabels(installation string) map[string]string {
 func (p *Provider) ensureOwner(ctx context.Context, namespace string) (metav1.OwnerReference, error) {
 	found, err := p.readOwner(ctx, namespace)
 	if apierrors.IsNotFound(err) {
-		found, err = call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.ConfigMap, error) {
-			return c.CoreV1().ConfigMaps(namespace).Create(ctx, ownerMap(namespace, p.installation), metav1.CreateOptions{})
+		found, err = call(ctx, p, func(ctx context.Context, c api) (*corev1.ConfigMap, error) {
+			return c.ConfigMaps(namespace).Create(ctx, ownerMap(namespace, p.installation), metav1.CreateOptions{})
 		})
 		if apierrors.IsAlreadyExists(err) {
 			found, err = p.readOwner(ctx, namespace)
@@ -55,8 +54,8 @@ func (p *Provider) ensureOwner(ctx context.Context, namespace string) (metav1.Ow
 }
 
 func (p *Provider) readOwner(ctx context.Context, namespace string) (*corev1.ConfigMap, error) {
-	return call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.ConfigMap, error) {
-		return c.CoreV1().ConfigMaps(namespace).Get(ctx, ownerName(p.installation), metav1.GetOptions{})
+	return call(ctx, p, func(ctx context.Context, c api) (*corev1.ConfigMap, error) {
+		return c.ConfigMaps(namespace).Get(ctx, ownerName(p.installation), metav1.GetOptions{})
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -48,8 +47,8 @@ func networkPolicy(namespace, installation, provider string, clients []netip.Pre
 func (p *Provider) ensurePolicy(ctx context.Context, namespace string, owner metav1.OwnerReference) error {
 	want := networkPolicy(namespace, p.installation, p.name, p.set.ranges.clients)
 	want.OwnerReferences = []metav1.OwnerReference{owner}
-	found, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*networkingv1.NetworkPolicy, error) {
-		return c.NetworkingV1().NetworkPolicies(namespace).Get(ctx, want.Name, metav1.GetOptions{})
+	found, err := call(ctx, p, func(ctx context.Context, c api) (*networkingv1.NetworkPolicy, error) {
+		return c.NetworkPolicies(namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -64,8 +63,8 @@ func (p *Provider) ensurePolicy(ctx context.Context, namespace string, owner met
 }
 
 func (p *Provider) makePolicy(ctx context.Context, want *networkingv1.NetworkPolicy) error {
-	_, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*networkingv1.NetworkPolicy, error) {
-		return c.NetworkingV1().NetworkPolicies(want.Namespace).Create(ctx, want, metav1.CreateOptions{})
+	_, err := call(ctx, p, func(ctx context.Context, c api) (*networkingv1.NetworkPolicy, error) {
+		return c.NetworkPolicies(want.Namespace).Create(ctx, want, metav1.CreateOptions{})
 	})
 	if apierrors.IsAlreadyExists(err) {
 		return nil // another create was faster, from the same configuration
@@ -86,8 +85,8 @@ func (p *Provider) changePolicy(ctx context.Context, found, want *networkingv1.N
 	}
 	change := found.DeepCopy()
 	change.Spec, change.OwnerReferences = want.Spec, want.OwnerReferences
-	_, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*networkingv1.NetworkPolicy, error) {
-		return c.NetworkingV1().NetworkPolicies(want.Namespace).Update(ctx, change, metav1.UpdateOptions{})
+	_, err := call(ctx, p, func(ctx context.Context, c api) (*networkingv1.NetworkPolicy, error) {
+		return c.NetworkPolicies(want.Namespace).Update(ctx, change, metav1.UpdateOptions{})
 	})
 	return err
 }

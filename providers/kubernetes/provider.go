@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -121,8 +120,8 @@ func (p *Provider) ListByTag(ctx context.Context) ([]providers.Instance, error) 
 // readPod returns a Pod of that name. The read is a consistent one: without a resource
 // version the API server asks its store.
 func (p *Provider) readPod(ctx context.Context, at place) (*corev1.Pod, error) {
-	pod, err := call(ctx, p, func(ctx context.Context, c kubernetes.Interface) (*corev1.Pod, error) {
-		return c.CoreV1().Pods(at.namespace).Get(ctx, at.name, metav1.GetOptions{})
+	pod, err := call(ctx, p, func(ctx context.Context, c api) (*corev1.Pod, error) {
+		return c.Pods(at.namespace).Get(ctx, at.name, metav1.GetOptions{})
 	})
 	if err != nil {
 		return nil, err

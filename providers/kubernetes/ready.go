@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 )
 
 // lacksRight reports whether an error says that a right is missing. Admission refuses
@@ -18,8 +17,8 @@ func lacksRight(err error) bool {
 // knows the roles, and denies everything: a proxy must not be blocked for that. Where
 // the question is not answered at all, by a gateway in front, the server is taken for
 // one that is.
-func ready(ctx context.Context, client kubernetes.Interface) error {
-	err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+func ready(ctx context.Context, client api) error {
+	_, err := client.Raw(ctx, "/readyz")
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -64,14 +64,7 @@ func (c *Client) OfProvider(ctx context.Context, provider string) ([]v1.Proxy, e
 	if !v1.IsName(provider) {
 		return nil, &v1.FieldError{Field: "provider", Value: provider, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s'", running(""), provider))
-	var all []v1.Proxy
-	for _, info := range found {
-		if p, err := c.shown(info); err == nil {
-			all = append(all, p)
-		}
-	}
-	return all, err
+	return c.allShown(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s'", running(""), provider))
 }
 
 // HoldInstance is Hold for the instance that a proxy showed when somebody looked at it:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,8 +17,9 @@ import (
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
-// pageSize is how many proxies one request to Visibility returns.
-const pageSize = 1000
+// pageSize is how many proxies one request to Visibility returns. Each takes about 10 KiB
+// as the SDK decodes it, several times what is kept of it.
+const pageSize = 250
 
 // List returns the living proxies of a namespace, or of all for "", sorted by
 // namespace and name. It reads Visibility, which lags by a moment. One that no
@@ -26,12 +28,11 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	if namespace != "" && !v1.IsName(namespace) {
 		return nil, &v1.FieldError{Field: "metadata.namespace", Value: namespace, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, running(namespace))
-	if err != nil {
-		return nil, err
-	}
 	var all []v1.Proxy
-	for _, info := range found {
+	for info, err := range c.find(ctx, running(namespace)) {
+		if err != nil {
+			return nil, err
+		}
 		p, err := c.shown(info)
 		switch {
 		case err == nil:
@@ -53,21 +54,39 @@ func running(namespace string) string {
 		proxy.WorkflowType, proxy.IDPrefix(namespace))
 }
 
-// find returns what Visibility finds, page after page.
-func (c *Client) find(ctx context.Context, query string) (all []*workflow.WorkflowExecutionInfo, err error) {
-	var next []byte
-	for {
-		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: query, PageSize: pageSize, NextPageToken: next,
-		})
-		if err != nil {
-			return nil, translate(err)
-		}
-		all = append(all, page.GetExecutions()...)
-		if next = page.GetNextPageToken(); len(next) == 0 {
-			return all, nil
+// find yields what Visibility finds, and holds one page of it at a time. An error is the
+// last that it yields.
+func (c *Client) find(ctx context.Context, query string) iter.Seq2[*workflow.WorkflowExecutionInfo, error] {
+	return func(yield func(*workflow.WorkflowExecutionInfo, error) bool) {
+		for next, more := []byte(nil), true; more; more = len(next) > 0 {
+			page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+				Query: query, PageSize: pageSize, NextPageToken: next,
+			})
+			if err != nil {
+				yield(nil, translate(err))
+				return
+			}
+			for _, info := range page.GetExecutions() {
+				if !yield(info, nil) {
+					return
+				}
+			}
+			next = page.GetNextPageToken()
 		}
 	}
+}
+
+// allShown returns the proxies that a query finds, without those that cannot be shown.
+func (c *Client) allShown(ctx context.Context, query string) (all []v1.Proxy, _ error) {
+	for info, err := range c.find(ctx, query) {
+		if err != nil {
+			return nil, err
+		}
+		if p, err := c.shown(info); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all, nil
 }
 
 func inOrder(a, b v1.Proxy) int {

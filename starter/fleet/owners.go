@@ -25,15 +25,17 @@ type OwnerState struct {
 
 // LivingUIDs returns the UIDs of the proxies that Visibility shows as running. It lags.
 func (c *Client) LivingUIDs(ctx context.Context) (map[string]bool, error) {
-	found, err := c.find(ctx, running(""))
-	living := make(map[string]bool, len(found))
-	for _, info := range found {
+	living := map[string]bool{}
+	for info, err := range c.find(ctx, running("")) {
+		if err != nil {
+			return nil, err
+		}
 		living[info.GetFirstRunId()] = true
 		if p, err := c.shown(info); err == nil {
 			living[p.Metadata.UID] = true // an adopted one has another UID
 		}
 	}
-	return living, err
+	return living, nil
 }
 
 // Owner reads the last workflow of an owner, and whether the life of a UID is over. It

@@ -39,9 +39,12 @@ func (c *Client) release(ctx context.Context, provider, reason string) (Released
 	if !v1.IsName(provider) {
 		return Released{}, &v1.FieldError{Field: "provider", Value: provider, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, proxy.LatchedOn(provider, reason))
-	if err != nil {
-		return Released{}, err
+	var found []string // all of them, before the first is told: who is told leaves the list
+	for info, err := range c.find(ctx, proxy.LatchedOn(provider, reason)) {
+		if err != nil {
+			return Released{}, err
+		}
+		found = append(found, info.GetExecution().GetWorkflowId())
 	}
 	hint := proxy.Hint{
 		ProviderChanged: true, Reason: fmt.Sprintf("the configuration of provider %q is another one", provider),
@@ -49,9 +52,9 @@ func (c *Client) release(ctx context.Context, provider, reason string) (Released
 	var told atomic.Int64
 	var group errgroup.Group
 	group.SetLimit(releasesAtOnce)
-	for _, info := range found {
+	for _, id := range found {
 		group.Go(func() error {
-			err := c.hint(ctx, info.GetExecution().GetWorkflowId(), hint)
+			err := c.hint(ctx, id, hint)
 			if err == nil {
 				told.Add(1)
 			}
@@ -61,7 +64,7 @@ func (c *Client) release(ctx context.Context, provider, reason string) (Released
 			return err
 		})
 	}
-	err = group.Wait()
+	err := group.Wait()
 	return Released{Found: len(found), Told: int(told.Load())}, err
 }
 

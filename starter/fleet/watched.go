@@ -14,15 +14,8 @@ func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, erro
 	if !v1.IsName(provider) {
 		return nil, &v1.FieldError{Field: "provider", Value: provider, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s' AND ProxyPhase = '%s'",
+	return c.allShown(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s' AND ProxyPhase = '%s'",
 		running(""), provider, v1.PhaseRunning))
-	var shown []v1.Proxy
-	for _, info := range found {
-		if p, err := c.shown(info); err == nil {
-			shown = append(shown, p)
-		}
-	}
-	return shown, err
 }
 
 // Hint asks whatever proxy has that name now to look for itself, which is harmless for

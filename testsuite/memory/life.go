@@ -24,6 +24,7 @@ const (
 	together     = 32 // requests at a time
 	settleWithin = 10 * time.Minute
 	lookEvery    = time.Second
+	tellEvery    = 10 * time.Second
 	calm         = 30 * time.Second // the sweeps go on over all that there is
 	preempted    = 100
 	// every so many-th call of the backend meets a trouble.
@@ -127,6 +128,9 @@ func (w *world) start(ctx context.Context, temporal string) error {
 	return w.box.confined()
 }
 
+// wanted is what every proxy is put as.
+const wanted = `{"spec": {"provider": "gcp", "port": 3128, "placement": {"region": "us-central1"}}}`
+
 // live is birth, calm, loss and the end of all proxies.
 func (w *world) live(ctx context.Context) (m measured, err error) {
 	each := func(method, body string) error {
@@ -139,7 +143,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 		}
 		return group.Wait()
 	}
-	if err := each(http.MethodPut, `{"spec": {"provider": "gcp", "port": 3128, "placement": {"region": "us-central1"}}}`); err != nil {
+	if err := each(http.MethodPut, wanted); err != nil {
 		return m, err
 	}
 	if err := w.serving(ctx, proxies); err != nil {
@@ -166,7 +170,8 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if err := each(http.MethodDelete, ""); err != nil {
 		return m, err
 	}
-	if err := w.until(ctx, "all are gone", func(context.Context) bool { return len(w.cloud.Instances()) == 0 }); err != nil {
+	gone := func(context.Context) bool { return len(w.cloud.Instances()) == 0 }
+	if err := w.until(ctx, "all are gone", gone); err != nil {
 		return m, err
 	}
 	return w.reckon(ctx)
@@ -215,6 +220,9 @@ func (w *world) until(ctx context.Context, what string, is func(context.Context)
 	return nil
 }
 
+// patient is a client that gives a worker up which does not answer at all.
+var patient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: together}}
+
 // ask returns the body, and an error for a status that is none of success.
 func ask(ctx context.Context, method, url, body string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -222,7 +230,7 @@ func ask(ctx context.Context, method, url, body string) (string, error) {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := patient.Do(req)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ const (
 	proxies  = 2000
 	mebibyte = 1 << 20
 	limit    = 128 * mebibyte // bytes
+	within   = 20 * time.Minute
 )
 
 func main() {
@@ -55,14 +56,20 @@ func play(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("took %s; %s\n", time.Since(begun).Round(time.Second), m)
-	fmt.Printf("memory: proxies=%d limit=%dMiB rss_max=%dMiB ok\n", proxies, limit/mebibyte, m.rss/mebibyte)
+	fmt.Printf("memory: proxies=%d limit=%dMiB rss_max=%dMiB ok\n", proxies, limit/mebibyte, m.most/mebibyte)
 	return nil
 }
 
 // measure starts everything around the worker, and the worker, and lets it live.
 func measure(ctx context.Context, dir string) (m measured, err error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not done within %s; many major_faults above "+
+		"are a lack of memory, and few of them a machine that others use", within))
 	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = errors.Join(context.Cause(ctx), err)
+		}
+	}()
 	server, err := devserver.Start(ctx)
 	if err != nil {
 		return m, err
@@ -86,5 +93,6 @@ func measure(ctx context.Context, dir string) (m measured, err error) {
 		return m, err
 	}
 	defer b.end()
+	go w.watch(ctx)
 	return w.live(ctx)
 }

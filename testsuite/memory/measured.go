@@ -16,15 +16,14 @@ import (
 
 // measured is what the worker took, from its start on.
 type measured struct {
-	rss         int64 // most, bytes
+	usage
 	collections int64 // of garbage
 	paused      string
 	faults      int64 // calls of the backend that met a trouble
 }
 
 func (m measured) String() string {
-	return fmt.Sprintf("rss_max=%.1fMiB collections=%d gc_paused=%ss backend_faults=%d",
-		float64(m.rss)/mebibyte, m.collections, m.paused, m.faults)
+	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d", m.usage, m.collections, m.paused, m.faults)
 }
 
 // reckon reads the figures. A backend without any trouble would prove too little.
@@ -32,7 +31,7 @@ func (w *world) reckon(ctx context.Context) (m measured, err error) {
 	if err := w.box.alive(); err != nil {
 		return m, err
 	}
-	if m.rss, err = w.box.rss(); err != nil {
+	if m.usage, err = w.box.usage(); err != nil {
 		return m, err
 	}
 	metrics, err := ask(ctx, http.MethodGet, w.stats+"/metrics", "")
@@ -45,8 +44,8 @@ func (w *world) reckon(ctx context.Context) (m measured, err error) {
 	switch {
 	case err != nil:
 		return m, fmt.Errorf("go_gc_duration_seconds_count: %w", err)
-	case m.rss > limit:
-		return m, fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.rss, limit)
+	case m.most > limit:
+		return m, fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.most, limit)
 	case m.faults == 0:
 		return m, errors.New("this run proves too little: the backend never failed")
 	}
@@ -59,24 +58,14 @@ func (w *world) look(ctx context.Context, what string) error {
 	if err != nil {
 		return errors.Join(err, w.box.alive())
 	}
-	status, err := w.box.proc("status")
+	used, err := w.box.usage()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: rss=%skB rss_max=%skB heap=%s goroutines=%s collections=%s\n", what,
-		field(status, "VmRSS:"), field(status, "VmHWM:"), field(metrics, "go_memstats_heap_inuse_bytes"),
-		field(metrics, "go_goroutines"), field(metrics, "go_gc_duration_seconds_count"))
+	fmt.Printf("%s: %s heap=%s goroutines=%s collections=%s\n", what, used,
+		field(metrics, "go_memstats_heap_inuse_bytes"), field(metrics, "go_goroutines"),
+		field(metrics, "go_gc_duration_seconds_count"))
 	return nil
-}
-
-// rss is the most that was resident, in bytes.
-func (b *box) rss() (int64, error) {
-	status, err := b.proc("status")
-	if err != nil {
-		return 0, err
-	}
-	kilobytes, err := strconv.ParseInt(field(status, "VmHWM:"), 10, 64)
-	return kilobytes << 10, err
 }
 
 // confined returns an error unless the process is what the image promises.
@@ -99,12 +88,12 @@ func (b *box) confined() error {
 	}
 	var faults []error
 	for what, holds := range map[string]bool{
-		"runs as the user of the image":    field(status, "Uid:") == strconv.Itoa(nobody),
-		"has no capability":                strings.Trim(field(status, "CapEff:"), "0") == "",
-		"can gain no right":                field(status, "NoNewPrivs:") == "1",
-		"has a root that is read-only":     rootIsReadOnly(mounts),
-		"is in the control group":          strings.Contains(groups, b.group[strings.LastIndex(b.group, "/"):]),
-		"keeps its heap within 90 % of it": gomem == limit*9/10,
+		"runs as the user of the image": field(status, "Uid:") == strconv.Itoa(nobody),
+		"has no capability":             strings.Trim(field(status, "CapEff:"), "0") == "",
+		"can gain no right":             field(status, "NoNewPrivs:") == "1",
+		"has a root that is read-only":  rootIsReadOnly(mounts),
+		"is in the control group":       strings.Contains(groups, b.group[strings.LastIndex(b.group, "/"):]),
+		"leaves its binary room":        gomem > 0 && gomem+b.program <= limit,
 	} {
 		if !holds {
 			faults = append(faults, fmt.Errorf("it is not so that the worker %s", what))
