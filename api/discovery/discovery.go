@@ -35,8 +35,11 @@ type renderer struct {
 // etagBytes of a SHA-256 are enough to tell two lists of one server apart.
 const etagBytes = 16
 
+// formats are sorted once: every request asks for them.
+var formats = slices.Sorted(maps.Keys(renderers))
+
 // Formats lists every format, sorted.
-func Formats() []Format { return slices.Sorted(maps.Keys(renderers)) }
+func Formats() []Format { return slices.Clone(formats) }
 
 // Render writes the list in a format. An error means that there is no such format,
 // or a time that JSON cannot hold.

@@ -77,6 +77,9 @@ func (q query) render(part v1.Discovery) (discovery.Document, error) {
 
 // selectorOf reads a label selector as Kubernetes writes them; empty selects everything.
 func selectorOf(text string) (labels.Selector, error) {
+	if text == "" {
+		return labels.Everything(), nil
+	}
 	selector, err := labels.Parse(text)
 	if err != nil || strings.Contains(text, "\x00") { // behind which it reads nothing
 		return nil, &v1.FieldError{
