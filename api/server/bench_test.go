@@ -17,7 +17,8 @@ func busy(b *testing.B, n int) (s *server.Server, load func()) {
 	b.Helper()
 	proxies := make([]v1.Proxy, n)
 	for i := range proxies {
-		proxies[i] = running([]string{"default", "crawl"}[i%2], fmt.Sprintf("p%05d", i), fmt.Sprintf("10.0.%d.%d", i>>8, i&255))
+		ip := fmt.Sprintf("10.0.%d.%d", i>>8, i&255)
+		proxies[i] = running([]string{"default", "crawl"}[i%2], fmt.Sprintf("p%05d", i), ip)
 	}
 	s = server.New(newFleet(proxies...), server.Options{})
 	load = func() { s.Refresh(b.Context()) }

@@ -48,6 +48,8 @@ type list struct {
 	proxies   []v1.Proxy       // all of them, redacted, for pages
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
+	// parts are what was asked for beyond that, of this list.
+	parts *parts
 	// instances are all of them, as reports name them, made when there is one.
 	instances func() map[string]instance
 }
@@ -103,6 +105,7 @@ func (s *snapshot) refresh(ctx context.Context) {
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
 		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies), standings: standings(proxies),
+		parts:     newParts(),
 		usable:    map[discovery.Format]func() (discovery.Document, error){},
 		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
 	}
@@ -149,6 +152,12 @@ func (s *snapshot) document(q query) (discovery.Document, time.Duration, error) 
 	}
 	if q.everything && !stale {
 		document, err := last.usable[q.format]()
+		return document, age, err
+	}
+	if q.part != (part{}) && !stale {
+		document, err := last.parts.document(q.part, func() (discovery.Document, error) {
+			return q.render(v1.Discovery{GeneratedAt: last.at, Proxies: discovery.Part(last.endpoints, q.keeps)})
+		})
 		return document, age, err
 	}
 	part := v1.Discovery{GeneratedAt: last.at, Stale: stale, Proxies: discovery.Part(last.endpoints, q.keeps)}
