@@ -44,6 +44,7 @@ func tools() []tool {
 		{"jaeger", "jaeger", "github.com/jaegertracing/jaeger/cmd/jaeger", "6 minutes", ""},
 		{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "3 minutes", ""},
 		{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "2 minutes", ""},
+		{"benchstat", "benchstat", "golang.org/x/perf/cmd/benchstat", "5 seconds", ""},
 	}
 	// The parts of Kubernetes have most of their packages in common: who comes first pays.
 	takes := "5 minutes"
