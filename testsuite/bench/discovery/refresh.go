@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	// period is between two refreshes, as the server counts it.
 	period = 5 * time.Second
 	// repeats are the refreshes of a run after which memory must be as before.
-	repeats       = 5
+	repeats       = 2
 	refreshWithin = time.Minute
 	seconds       = 1.0
 )
@@ -53,7 +54,7 @@ func openRefresh(ctx context.Context, size int) (frame.Scene, error) {
 	if err != nil {
 		return frame.Scene{}, err
 	}
-	r := &refreshing{stage: s, size: size, clock: &clock{now: time.Now()}}
+	r := &refreshing{stage: s, size: size, clock: &clock{}}
 	r.server = server.New(s.Fleet, server.Options{Clock: r.clock}) //nolint:contextcheck // every request has its own
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -103,13 +104,15 @@ func (r *refreshing) refresh(ctx context.Context) error {
 	return r.fresh(ctx)
 }
 
-// fresh waits until there is a list of now, in both formats.
+// fresh waits until there is a list that was asked for since, in both formats. The one
+// before it is older by a period.
 func (r *refreshing) fresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshWithin)
 	defer cancel()
-	for {
+	for since := time.Now(); ; {
 		answer := r.get(ctx, "?format=txt")
-		if answer.Code == http.StatusOK && answer.Header().Get("Age") == "0" {
+		age, err := strconv.Atoi(answer.Header().Get("Age"))
+		if answer.Code == http.StatusOK && err == nil && age <= int(time.Since(since).Seconds()) {
 			if answer = r.get(ctx, ""); answer.Code != http.StatusOK {
 				return fmt.Errorf("GET /v1/discovery: %d: %.200s", answer.Code, answer.Body)
 			}
@@ -130,18 +133,18 @@ func (r *refreshing) get(ctx context.Context, query string) *httptest.ResponseRe
 	return answer
 }
 
-// clock goes on only when it is told to.
+// clock is ahead by as much as it is told to, and ticks only then.
 type clock struct {
 	mu      sync.Mutex
-	now     time.Time
+	ahead   time.Duration
 	tickers []chan time.Time
 }
 
-// Now is the time that it was told.
+// Now is later than it is.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now
+	return time.Now().Add(c.ahead)
 }
 
 // Ticker ticks when time passes.
@@ -156,10 +159,10 @@ func (c *clock) Ticker(time.Duration) (ticks <-chan time.Time, stop func()) {
 func (c *clock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+	c.ahead += d
 	for _, ticker := range c.tickers {
 		select {
-		case ticker <- c.now:
+		case ticker <- time.Now().Add(c.ahead):
 		default:
 		}
 	}
