@@ -3,7 +3,7 @@
 
 TOOL     := go run ./tools/build
 MODULES  := . tools/temporal tools/temporal-server tools/lint tools/openapi tools/jaeger tools/kubernetes tools/kwok tools/helm \
-	tools/sbom tools/vuln
+	tools/sbom tools/vuln tools/benchstat
 PACKAGES := ./...
 # Where the race detector pays: what is called concurrently.
 RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./testsuite/fake/... \
@@ -20,7 +20,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
 	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
-	tool-jaeger test-traces tool-temporal-server e2e-cluster
+	tool-jaeger test-traces tool-temporal-server e2e-cluster bench bench-go profile tool-bench
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -151,6 +151,27 @@ needs-kubernetes:
 	command -v $$need >/dev/null || { echo "$$need is not installed; on Debian: apt-get install -y \
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
+
+# `make bench-NAME` is one part: discovery, probes, sweep. SIZES=10,100,1000 and RUNS=1 are for a first look.
+BENCH := $(if $(SIZES),-sizes $(SIZES)) $(if $(RUNS),-runs $(RUNS))
+bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; a quarter of an hour; Debian's nginx
+	@bin/bench $(BENCH)
+
+bench-%: tool-bench
+	@bin/bench $(BENCH) $*
+
+bench-go: ## go test -bench for decide, selectors and discovery, by benchstat
+	@$(TOOL) benchstat
+	@go test -run '^$$' -bench 'Decide|Selectors|Endpoints|Render|Discovery|Snapshot' -count 10 -benchtime 0.2s \
+	./workflows/proxy ./api/discovery ./api/server >bin/bench-go.txt || { cat bin/bench-go.txt >&2; exit 1; }
+	@bin/benchstat bin/bench-go.txt
+
+profile: tool-bench ## processor and memory of PART (discovery) at its sizes, into bin/profiles, and what is on top
+	@BENCH_PROFILE=bin/profiles bin/bench -profile bin/profiles $(BENCH) $(or $(PART),discovery) >/dev/null
+	@for of in bin/profiles/*.cpu; do echo "$$of"; go tool pprof -top -nodecount 25 bin/bench "$$of" 2>/dev/null; done
+
+tool-bench: tool-temporal
+	@go build -o bin/bench ./testsuite/bench
 
 # One after the other: go test fuzzes one target at a time. What one finds stays in its testdata/fuzz.
 FUZZTIME := 30s

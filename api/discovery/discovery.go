@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -29,14 +28,27 @@ type Document struct {
 
 type renderer struct {
 	contentType string
-	body        func(v1.Discovery) ([]byte, error)
+	// body returns the document, and the part of it in which two lists differ that are
+	// not the same: without its times.
+	body func(v1.Discovery) (body, timeless []byte, err error)
+}
+
+// always is a renderer of what has no times in it.
+func always(render func(v1.Discovery) ([]byte, error)) func(v1.Discovery) (body, timeless []byte, err error) {
+	return func(list v1.Discovery) (body, timeless []byte, err error) {
+		body, err = render(list)
+		return body, body, err
+	}
 }
 
 // etagBytes of a SHA-256 are enough to tell two lists of one server apart.
 const etagBytes = 16
 
+// formats are sorted once: every request asks for them.
+var formats = slices.Sorted(maps.Keys(renderers))
+
 // Formats lists every format, sorted.
-func Formats() []Format { return slices.Sorted(maps.Keys(renderers)) }
+func Formats() []Format { return slices.Clone(formats) }
 
 // Render writes the list in a format. An error means that there is no such format,
 // or a time that JSON cannot hold.
@@ -45,12 +57,7 @@ func Render(format Format, list v1.Discovery) (Document, error) {
 	if !known {
 		return Document{}, fmt.Errorf("discovery: no format %q", format)
 	}
-	body, err := r.body(list)
-	if err != nil {
-		return Document{}, fmt.Errorf("discovery as %s: %w", format, err)
-	}
-	list.GeneratedAt, list.AgeSeconds = time.Time{}, 0
-	timeless, err := r.body(list)
+	body, timeless, err := r.body(list)
 	if err != nil {
 		return Document{}, fmt.Errorf("discovery as %s: %w", format, err)
 	}

@@ -171,3 +171,36 @@ func TestAnUnknownFormatIsNamed(t *testing.T) {
 	_, err = discovery.Render(discovery.JSON, v1.Discovery{GeneratedAt: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)})
 	require.ErrorContains(t, err, "json")
 }
+
+func TestTheDocumentIsWhatTheWordsAre(t *testing.T) {
+	t.Parallel()
+	for name, list := range map[string]v1.Discovery{
+		"none":  {GeneratedAt: noon},
+		"some":  {GeneratedAt: noon, Proxies: discovery.Endpoints(many(3))},
+		"stale": {GeneratedAt: noon, Stale: true, AgeSeconds: 7, Proxies: discovery.Endpoints(many(1))},
+		"what HTML would read": {GeneratedAt: noon, Proxies: []v1.Endpoint{
+			{Name: "a", Labels: map[string]string{"<b>&": "\u2028"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document, err := discovery.Render(discovery.JSON, list)
+			require.NoError(t, err)
+			list.Version, list.GeneratedAt = v1.DiscoveryVersion, list.GeneratedAt.UTC()
+			if list.Proxies == nil {
+				list.Proxies = []v1.Endpoint{}
+			}
+			var want strings.Builder
+			require.NoError(t, json.NewEncoder(&want).Encode(list))
+			require.Equal(t, want.String(), string(document.Body))
+			list.GeneratedAt, list.AgeSeconds = noon.Add(time.Hour), 99
+			later, err := discovery.Render(discovery.JSON, list)
+			require.NoError(t, err)
+			require.Equal(t, document.ETag, later.ETag, "the times are no news")
+			list.Stale = !list.Stale
+			other, err := discovery.Render(discovery.JSON, list)
+			require.NoError(t, err)
+			require.NotEqual(t, document.ETag, other.ETag)
+		})
+	}
+}

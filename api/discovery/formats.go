@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
@@ -24,21 +27,44 @@ const (
 
 var renderers = map[Format]renderer{
 	JSON:       {"application/json", renderJSON},
-	Text:       {"text/plain; charset=utf-8", renderText},
-	Prometheus: {"application/json", renderPrometheus},
-	PAC:        {"application/x-ns-proxy-autoconfig", renderPAC},
-	CSV:        {"text/csv; charset=utf-8; header=present", renderCSV},
-	Env:        {"text/plain; charset=utf-8", renderEnv},
+	Text:       {"text/plain; charset=utf-8", always(renderText)},
+	Prometheus: {"application/json", always(renderPrometheus)},
+	PAC:        {"application/x-ns-proxy-autoconfig", always(renderPAC)},
+	CSV:        {"text/csv; charset=utf-8; header=present", always(renderCSV)},
+	Env:        {"text/plain; charset=utf-8", always(renderEnv)},
 }
 
-func renderJSON(list v1.Discovery) ([]byte, error) {
+// renderJSON writes the proxies once, since they are what takes long, and around them the
+// list as it is and as it would be without its times.
+func renderJSON(list v1.Discovery) (body, timeless []byte, err error) {
 	if list.Proxies == nil {
 		list.Proxies = []v1.Endpoint{} // clients range over it; null breaks some
 	}
-	list.Version, list.GeneratedAt = v1.DiscoveryVersion, list.GeneratedAt.UTC()
-	var out bytes.Buffer
-	err := json.NewEncoder(&out).Encode(list)
-	return out.Bytes(), err
+	proxies, err := json.Marshal(list.Proxies)
+	if err != nil {
+		return nil, nil, err
+	}
+	list.Version, list.GeneratedAt, list.Proxies = v1.DiscoveryVersion, list.GeneratedAt.UTC(), []v1.Endpoint{}
+	if body, err = around(proxies, list); err != nil {
+		return nil, nil, err
+	}
+	list.GeneratedAt, list.AgeSeconds = time.Time{}, 0
+	timeless, err = around(proxies, list)
+	return body, timeless, err
+}
+
+// around writes a list that has no proxies with those, which are its last field.
+func around(proxies []byte, list v1.Discovery) ([]byte, error) {
+	head, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	const none, end = "[]}", "}\n"
+	head, empty := bytes.CutSuffix(head, []byte(none))
+	if !empty {
+		return nil, fmt.Errorf("the proxies are not the last field: %s", head)
+	}
+	return slices.Concat(head, proxies, []byte(end)), nil
 }
 
 func renderText(list v1.Discovery) ([]byte, error) {

@@ -16,6 +16,8 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
+const discoveryPath = "/v1/discovery"
+
 // GetDiscovery answers from the snapshot, at once or when there is news.
 func (h handlers) GetDiscovery(
 	ctx context.Context, r openapi.GetDiscoveryRequestObject,

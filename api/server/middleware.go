@@ -31,6 +31,11 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		began := s.clock.Now()
 		err := next(c)
 		method, status := c.Request().Method, c.Response().Status
+		level := levelOf(c, status)
+		if !s.log.Enabled(c.Request().Context(), level) {
+			s.audit(c.Request().Context(), c)
+			return err
+		}
 		attrs := []slog.Attr{
 			slog.String("method", cut(method, shownValue)), slog.String("route", c.Path()),
 			slog.Int("status", status), slog.Duration("duration", s.clock.Now().Sub(began)),
@@ -45,7 +50,7 @@ func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if fault, failed := c.Get(faultKey).(error); failed {
 			attrs = append(attrs, slog.String("error", fault.Error()))
 		}
-		s.log.LogAttrs(c.Request().Context(), levelOf(c, status), "request", attrs...)
+		s.log.LogAttrs(c.Request().Context(), level, "request", attrs...)
 		s.audit(c.Request().Context(), c)
 		return err
 	}
@@ -84,6 +89,9 @@ func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		patience, _ := waitOf(c.QueryParam(wait)) // a wrong one is refused later
+		if patience == 0 && c.Path() == discoveryPath {
+			return next(c) // answered from memory: there is nothing to wait for
+		}
 		if patience > 0 {
 			until := time.Now().Add(patience + s.limits.Write)
 			_ = http.NewResponseController(c.Response()).SetWriteDeadline(until) // httptest has none

@@ -97,6 +97,9 @@ func checkPath(c echo.Context) error {
 }
 
 func checkQuery(u *url.URL, allowed []string) error {
+	if u.RawQuery == "" {
+		return nil
+	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return &problem{kind: malformedRequest, detail: "the query cannot be read"}

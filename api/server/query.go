@@ -25,6 +25,9 @@ type query struct {
 	shuffle bool
 	// everything says that nothing but the format was asked for.
 	everything bool
+	// part names what was asked for; the zero one where the same question may have another
+	// answer of the same list.
+	part part
 }
 
 // wishes are the parameters that the routes of discovery have in common.
@@ -54,6 +57,9 @@ func queryOf(ctx context.Context, w wishes, limit int, shuffle bool, formats ...
 	grant := access.Of(ctx)
 	w.Format = ""
 	q.everything = w == wishes{} && limit == 0 && !shuffle && !grant.Restricted()
+	if w.For == "" && !shuffle { // bans come and go, and every order is drawn
+		q.part = partOf(q, w, grant)
+	}
 	q.keeps = func(e v1.Endpoint) bool { return f.Keeps(e) && grant.Sees(e.Namespace, e.Labels) }
 	return q, nil
 }
@@ -77,6 +83,9 @@ func (q query) render(part v1.Discovery) (discovery.Document, error) {
 
 // selectorOf reads a label selector as Kubernetes writes them; empty selects everything.
 func selectorOf(text string) (labels.Selector, error) {
+	if text == "" {
+		return labels.Everything(), nil
+	}
 	selector, err := labels.Parse(text)
 	if err != nil || strings.Contains(text, "\x00") { // behind which it reads nothing
 		return nil, &v1.FieldError{

@@ -16,6 +16,11 @@ const (
 	// waitedPeriod is between two refreshes while somebody waits for a change.
 	waitedPeriod   = time.Second
 	refreshTimeout = 4 * time.Second // below the period, so that one ends before the next
+	// A large fleet is listed page after page, for some tenths of a millisecond each Proxy.
+	// The first list of all has so long, and later ones so many times what the last one
+	// took, or was given up after: a list that comes late is better than none.
+	firstTimeout = 30 * time.Second
+	slower       = 3
 	// staleAfter marks a list as stale although no refresh has failed: one hangs, or
 	// the process slept. A good list is at most a period and a timeout old.
 	staleAfter = 2 * refreshPeriod
@@ -30,6 +35,7 @@ type snapshot struct {
 	clock Clock
 	log   *slog.Logger
 	last  atomic.Pointer[list] // nil: never loaded
+	took  time.Duration        // the last listing, good or not; of refresh alone
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
@@ -48,6 +54,8 @@ type list struct {
 	proxies   []v1.Proxy       // all of them, redacted, for pages
 	// usable is what clients may use, in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
+	// parts are what was asked for beyond that, of this list.
+	parts *parts
 	// instances are all of them, as reports name them, made when there is one.
 	instances func() map[string]instance
 }
@@ -79,10 +87,11 @@ func (s *snapshot) due(now, began time.Time) bool {
 }
 
 func (s *snapshot) refresh(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within(s.loaded(), s.took))
 	defer cancel()
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
+	s.took = s.clock.Now().Sub(at)
 	if err == nil {
 		if s.after != nil {
 			<-s.after
@@ -100,9 +109,18 @@ func (s *snapshot) refresh(ctx context.Context) {
 	}
 }
 
+// within bounds a refresh.
+func within(loaded bool, took time.Duration) time.Duration {
+	if !loaded {
+		return firstTimeout
+	}
+	return min(max(refreshTimeout, slower*took), firstTimeout)
+}
+
 func newList(at time.Time, proxies []v1.Proxy) *list {
 	next := &list{
 		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies), standings: standings(proxies),
+		parts:     newParts(),
 		usable:    map[discovery.Format]func() (discovery.Document, error){},
 		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
 	}
@@ -149,6 +167,12 @@ func (s *snapshot) document(q query) (discovery.Document, time.Duration, error) 
 	}
 	if q.everything && !stale {
 		document, err := last.usable[q.format]()
+		return document, age, err
+	}
+	if q.part != (part{}) && !stale {
+		document, err := last.parts.document(q.part, func() (discovery.Document, error) {
+			return q.render(v1.Discovery{GeneratedAt: last.at, Proxies: discovery.Part(last.endpoints, q.keeps)})
+		})
 		return document, age, err
 	}
 	part := v1.Discovery{GeneratedAt: last.at, Stale: stale, Proxies: discovery.Part(last.endpoints, q.keeps)}

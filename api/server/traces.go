@@ -11,6 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
+// traceparent names the trace that a client is in.
+const traceparent = "Traceparent"
+
 // noRoute is what a path that leads nowhere is called.
 const noRoute = "/…"
 
@@ -23,8 +26,12 @@ func (s *Server) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	tracer := s.traces.Tracer("github.com/egressfleet/egressfleet/api/server")
 	return func(c echo.Context) error {
 		r := c.Request()
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		joins := r.Header.Get(traceparent) != "" || trace.SpanContextFromContext(r.Context()).IsValid()
+		if reads && !joins { // as most requests are
+			return next(c)
+		}
+		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		if reads && !trace.SpanContextFromContext(ctx).IsValid() {
 			return next(c)
 		}

@@ -48,6 +48,7 @@ func tools() []tool {
 		{"helm", "helm", "helm.sh/helm/v3/cmd/helm", "2 minutes", ""},
 		{"cyclonedx-gomod", "sbom", "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod", "a minute", ""},
 		{"govulncheck", "vuln", "golang.org/x/vuln/cmd/govulncheck", "30 seconds", ""},
+		{"benchstat", "benchstat", "golang.org/x/perf/cmd/benchstat", "5 seconds", ""},
 	}
 	// The parts of Kubernetes have most of their packages in common: who comes first pays.
 	takes := "5 minutes"
