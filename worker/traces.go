@@ -59,9 +59,9 @@ func (p *process) measure(options *client.Options) error {
 	if err != nil {
 		return err
 	}
-	options.MetricsHandler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+	options.MetricsHandler = newLifetimes(p.registry, opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: meter, UseMonotonicCounters: true,
 		OnError: func(err error) { p.log.Warn("a metric of Temporal is missing", slog.String("error", err.Error())) },
-	})
+	}))
 	return nil
 }

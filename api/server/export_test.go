@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -67,3 +68,6 @@ func Standings(proxies []v1.Proxy) map[string]int {
 	}
 	return out
 }
+
+// Stuck counts the Proxies of each provider whose removal takes too long.
+func Stuck(proxies []v1.Proxy, at time.Time) map[string]int { return stuck(proxies, at) }

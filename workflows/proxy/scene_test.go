@@ -32,15 +32,18 @@ type scene struct {
 	secrets string
 	// configured is false while nobody knows the provider.
 	configured bool
+	times      *toldTimes
 }
 
 func newScene(t *testing.T, opts ...fake.Option) *scene {
 	t.Helper()
 	t.Parallel()
 	var s sdktest.WorkflowTestSuite
+	times := &toldTimes{}
+	s.SetMetricsHandler(times)
 	sc := &scene{
 		s.NewTestWorkflowEnvironment(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
-		true,
+		true, times,
 	}
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32
