@@ -31,7 +31,8 @@ type planned struct {
 
 var (
 	lastSuccessDesc = prometheus.NewDesc("egressfleet_schedule_last_success_timestamp_seconds",
-		"When a run that a schedule began last ended well, as Temporal has it, in seconds since 1970; 0 where none is kept.",
+		"When a run that a schedule began last ended well, as Temporal has it, in seconds since 1970; where none is kept, "+
+			"when the schedule was made.",
 		[]string{"schedule"}, nil)
 	intervalDesc = prometheus.NewDesc("egressfleet_schedule_interval_seconds",
 		"How often a schedule runs.", []string{"schedule"}, nil)
@@ -102,19 +103,21 @@ func (p *planned) Collect(out chan<- prometheus.Metric) {
 		tell := func(desc *prometheus.Desc, value float64) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, id)
 		}
-		tell(lastSuccessDesc, secondsOf(s.LastSuccess))
+		tell(lastSuccessDesc, secondsOf(latest(s.LastSuccess, s.Made)))
 		tell(intervalDesc, s.Every.Seconds())
 		tell(pausedDesc, map[bool]float64{true: 1}[s.Paused])
 	}
 }
 
-// secondsOf is a time as a gauge; 0 for none.
-func secondsOf(at time.Time) float64 {
+// latest is the first of two times, or the other one where there is none.
+func latest(at, otherwise time.Time) time.Time {
 	if at.IsZero() {
-		return 0
+		return otherwise
 	}
-	return float64(at.UnixMilli()) / 1000
+	return at
 }
+
+func secondsOf(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
 
 // watchSchedules lets the figures be looked for as long as the process lives.
 func (p *process) watchSchedules(ctx context.Context) error {

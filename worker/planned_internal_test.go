@@ -33,7 +33,7 @@ func TestSchedulesAreShownAsTemporalHasThem(t *testing.T) {
 	at := time.Unix(1700000000, 0)
 	answers := askedFor{
 		"orphan-gc":   fleet.ScheduleState{Every: 10 * time.Minute, LastSuccess: at},
-		"drift-sweep": fleet.ScheduleState{Every: 2 * time.Minute, Paused: true},
+		"drift-sweep": fleet.ScheduleState{Every: 2 * time.Minute, Paused: true, Made: at.Add(time.Second)},
 	}
 	p := newPlanned(answers.state, slog.New(slog.DiscardHandler))
 	shown := func() string {
@@ -46,7 +46,7 @@ func TestSchedulesAreShownAsTemporalHasThem(t *testing.T) {
 	p.look(t.Context())
 	for _, want := range []string{
 		"egressfleet_schedule_last_success_timestamp_seconds{schedule=\"orphan-gc\"} 1.7e+09\n",
-		"egressfleet_schedule_last_success_timestamp_seconds{schedule=\"drift-sweep\"} 0\n",
+		"egressfleet_schedule_last_success_timestamp_seconds{schedule=\"drift-sweep\"} 1.700000001e+09\n",
 		"egressfleet_schedule_interval_seconds{schedule=\"drift-sweep\"} 120\n",
 		"egressfleet_schedule_paused{schedule=\"drift-sweep\"} 1\n",
 		"egressfleet_schedule_paused{schedule=\"orphan-gc\"} 0\n",

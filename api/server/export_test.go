@@ -70,4 +70,7 @@ func Standings(proxies []v1.Proxy) map[string]int {
 }
 
 // Stuck counts the Proxies of each provider whose removal takes too long.
-func Stuck(proxies []v1.Proxy, at time.Time) map[string]int { return stuck(proxies, at) }
+func Stuck(proxies []v1.Proxy, at time.Time) map[string]int { return worries(proxies, stuckAt(at)) }
+
+// Open counts the Proxies of each provider that let strangers in.
+func Open(proxies []v1.Proxy) map[string]int { return worries(proxies, open) }

@@ -61,24 +61,41 @@ func reasonOf(p v1.Proxy) string {
 	return string(p.Status.Phase)
 }
 
-// stuck counts the Proxies of each provider that are being deleted for longer than they
-// may, at a time, whatever the reason. One that has Proxies and none like that has 0.
-func stuck(proxies []v1.Proxy, at time.Time) map[string]int {
+// worries counts the Proxies of each provider that somebody has to look after. One that
+// has Proxies and none like that has 0.
+func worries(proxies []v1.Proxy, is func(v1.Proxy) bool) map[string]int {
 	shown := shownOf(proxies)
 	counts := map[string]int{}
 	for _, p := range proxies {
 		provider := shown(p)
 		counts[provider] += 0
-		if p.Status.Phase == v1.PhaseDeleting && at.Sub(p.Status.Since) > p.Spec.Deadlines.Delete.Or(v1.DefaultDelete) {
+		if is(p) {
 			counts[provider]++
 		}
 	}
 	return counts
 }
 
+// stuckAt reports whether a Proxy is being deleted for longer than it may, whatever the
+// reason.
+func stuckAt(now time.Time) func(v1.Proxy) bool {
+	return func(p v1.Proxy) bool {
+		return p.Status.Phase == v1.PhaseDeleting && now.Sub(p.Status.Since) > p.Spec.Deadlines.Delete.Or(v1.DefaultDelete)
+	}
+}
+
+// open reports whether a Proxy lets strangers in.
+func open(p v1.Proxy) bool {
+	c, _ := p.Status.Condition(v1.ConditionOpenProxy)
+	return c.Status == v1.ConditionTrue
+}
+
 var (
 	stuckDesc = prometheus.NewDesc("egressfleet_proxies_stuck_deleting",
 		"Proxies of a provider that are being deleted for longer than their deadline, as the list of discovery has them.",
+		[]string{"provider"}, nil)
+	openDesc = prometheus.NewDesc("egressfleet_proxies_open",
+		"Proxies of a provider that let strangers in, by their condition OpenProxy, as the list of discovery has them.",
 		[]string{"provider"}, nil)
 	proxiesDesc = prometheus.NewDesc("egressfleet_proxies",
 		"Proxies by phase, provider and the reason of their condition Provisioned, or Deleting, as the list of discovery "+
@@ -93,6 +110,7 @@ func (s *snapshot) Describe(out chan<- *prometheus.Desc) {
 	out <- proxiesDesc
 	out <- ageDesc
 	out <- stuckDesc
+	out <- openDesc
 }
 
 // Collect tells of the list as it is; nobody is asked.
@@ -108,7 +126,9 @@ func (s *snapshot) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(proxiesDesc, prometheus.GaugeValue, float64(n),
 			at.phase, at.provider, at.reason)
 	}
-	for provider, n := range stuck(last.proxies, s.clock.Now()) {
-		out <- prometheus.MustNewConstMetric(stuckDesc, prometheus.GaugeValue, float64(n), provider)
+	for desc, is := range map[*prometheus.Desc]func(v1.Proxy) bool{stuckDesc: stuckAt(s.clock.Now()), openDesc: open} {
+		for provider, n := range worries(last.proxies, is) {
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), provider)
+		}
 	}
 }

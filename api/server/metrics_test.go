@@ -63,6 +63,18 @@ func TestARemovalIsStuckPastItsDeadline(t *testing.T) {
 	}, now))
 }
 
+func TestAnOpenProxyIsCountedByItsCondition(t *testing.T) {
+	t.Parallel()
+	with := func(status v1.ConditionStatus) v1.Proxy {
+		p := standingProxy("a", "gcp", v1.PhaseRunning, "")
+		p.Status.Conditions = append(p.Status.Conditions, v1.Condition{Type: v1.ConditionOpenProxy, Status: status})
+		return p
+	}
+	require.Equal(t, map[string]int{"gcp": 1}, server.Open([]v1.Proxy{
+		with(v1.ConditionTrue), with(v1.ConditionFalse), with(v1.ConditionUnknown),
+	}))
+}
+
 func TestAListThatWasNeverLoadedIsOfNoAge(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
