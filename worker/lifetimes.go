@@ -24,8 +24,9 @@ type lifetimes struct {
 	provider string
 }
 
-// newLifetimes registers the histograms; a process has one set.
-func newLifetimes(reg prometheus.Registerer, below client.MetricsHandler) lifetimes {
+// newLifetimes registers the histograms; a process has one set. Those of the named
+// providers are there before their first observation: a rate needs the 0 before the 1.
+func newLifetimes(reg prometheus.Registerer, below client.MetricsHandler, providers ...string) lifetimes {
 	l := lifetimes{MetricsHandler: below, own: map[string]*prometheus.HistogramVec{}}
 	for name, help := range map[string]string{
 		proxy.TimeToRunning: "How long an instance was waited for until it ran with an address: from the wish, or from the " +
@@ -35,6 +36,9 @@ func newLifetimes(reg prometheus.Registerer, below client.MetricsHandler) lifeti
 		l.own[name] = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: name, Help: help, Buckets: waitBuckets(),
 		}, []string{proxy.LabelProvider})
+		for _, provider := range providers {
+			l.own[name].WithLabelValues(provider)
+		}
 		reg.MustRegister(l.own[name])
 	}
 	return l

@@ -17,7 +17,7 @@ import (
 func TestWhatProxiesTellIsAHistogramByProviderAlone(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	all := newLifetimes(reg, client.MetricsNopHandler)
+	all := newLifetimes(reg, client.MetricsNopHandler, "kvm")
 	l := all.WithTags(map[string]string{"workflow_type": "Proxy", "namespace": "default"})
 	l.WithTags(map[string]string{proxy.LabelProvider: "gcp"}).Timer(proxy.TimeToGone).Record(90 * time.Second)
 	l.Timer("temporal_something").Record(time.Second)
@@ -25,7 +25,7 @@ func TestWhatProxiesTellIsAHistogramByProviderAlone(t *testing.T) {
 
 	found, err := reg.Gather()
 	require.NoError(t, err)
-	require.Len(t, found, 1, "nothing of Temporal's own")
+	require.Len(t, found, 2, "nothing of Temporal's own")
 	text, err := testutil.CollectAndFormat(all.own[proxy.TimeToGone], expfmt.TypeTextPlain, proxy.TimeToGone)
 	require.NoError(t, err)
 	for _, want := range []string{
@@ -33,6 +33,7 @@ func TestWhatProxiesTellIsAHistogramByProviderAlone(t *testing.T) {
 		`egressfleet_proxy_time_to_gone_seconds_bucket{provider="gcp",le="120"} 1`,
 		`egressfleet_proxy_time_to_gone_seconds_bucket{provider="gcp",le="14400"} 2`,
 		`egressfleet_proxy_time_to_gone_seconds_count{provider="gcp"} 2`,
+		`egressfleet_proxy_time_to_gone_seconds_count{provider="kvm"} 0`,
 	} {
 		require.Contains(t, strings.Split(string(text), "\n"), want)
 	}

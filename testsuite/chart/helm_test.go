@@ -122,7 +122,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		"a port of root's":                 {[]string{"api.port=80"}, []string{"/api/port"}},
 		"rights of Kubernetes for another": {[]string{"providers[0].name=a", "providers[0].type=gcp", "providers[0].rbac.create=true"}, []string{"/providers/0/rbac"}},
 		"a provider without a namespace":   {[]string{"providers[0].name=a", "providers[0].type=kubernetes"}, []string{"/providers/0", "kubernetes"}},
-		"rules that are not there":         {[]string{"prometheusRule.enabled=true"}, []string{"prometheusRule.groups"}},
+		"a dashboard that nobody finds":    {[]string{"dashboard.enabled=true", "dashboard.labels=null"}, []string{"dashboard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
