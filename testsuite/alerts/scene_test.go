@@ -92,8 +92,8 @@ func (w *world) happens() {
 			proxy.WorkflowID("default", fmt.Sprintf("gcp-%d", n)), "", "so that it is an orphan"))
 	}
 	require.Eventually(w.t, func() bool {
-		err := w.fleet.RunSweep(w.t.Context(), fleet.OrphanGC(), gc.Input{Providers: []string{"gcp"}, MinAge: time.Second}, nil)
-		return err != nil
+		in := gc.Input{Providers: []string{"gcp"}, MinAge: time.Second}
+		return w.fleet.RunSweep(w.t.Context(), fleet.OrphanGC(), in, nil) != nil
 	}, soon, time.Second, "a collection is refused")
 }
 
