@@ -20,7 +20,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
 	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
-	tool-jaeger test-traces tool-temporal-server e2e-cluster bench bench-go profile tool-bench
+	tool-jaeger test-traces tool-temporal-server e2e-cluster bench bench-go profile tool-bench test-alerts
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,13 @@ test-tools: tool-temporal build ## Debian's squid, tinyproxy, xorriso, shells an
 
 test-traces: tool-temporal tool-jaeger ## one trace for each provider, from the request to the backend, as a real Jaeger has it
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/traces
+
+test-alerts: tool-temporal build ## the alerts and the dashboard, by promtool and on a fleet that fails in every way; Linux
+	@test "$$(uname -s)" = Linux || { echo "the proxies' addresses of this test are Linux's, and this is $$(uname -s)" >&2; \
+	exit 1; }
+	@for tool in prometheus promtool curl; do command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: \
+	apt-get install -y --no-install-recommends prometheus curl" >&2; exit 1; }; done
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/alerts
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root

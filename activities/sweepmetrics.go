@@ -12,6 +12,7 @@ type SweepMetrics struct {
 	found     *prometheus.GaugeVec
 	deleted   *prometheus.CounterVec
 	refused   *prometheus.GaugeVec
+	at        *prometheus.GaugeVec
 }
 
 // NewSweepMetrics registers them.
@@ -32,7 +33,11 @@ func NewSweepMetrics(r prometheus.Registerer) *SweepMetrics {
 			Name: "egressfleet_gc_refused", Help: "1 while the last sweep found more orphans than can be right.",
 		}, []string{"provider"}),
 	}
-	r.MustRegister(m.succeeded, m.found, m.deleted, m.refused)
+	m.at = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "egressfleet_gc_timestamp_seconds",
+		Help: "When this worker last looked for orphans of a provider, refused or not, in seconds since 1970.",
+	}, []string{"provider"})
+	r.MustRegister(m.succeeded, m.found, m.deleted, m.refused, m.at)
 	return m
 }
 
@@ -59,6 +64,7 @@ func (m *SweepMetrics) collected(r SweepReport) {
 		refused = 1
 	}
 	m.refused.WithLabelValues(r.Provider).Set(refused)
+	m.at.WithLabelValues(r.Provider).Set(float64(time.Now().Unix()))
 	if r.Refused == "" {
 		m.succeed("orphan-gc", r.Provider)
 	}

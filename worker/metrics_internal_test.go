@@ -12,8 +12,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/api/feedback"
 	"github.com/egressfleet/egressfleet/api/server"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
 	"github.com/egressfleet/egressfleet/providers/decorators"
@@ -32,13 +34,17 @@ const (
 // without a bound is one time series for whatever somebody sends.
 func bounds() map[string]string {
 	return map[string]string{
-		"provider":  "configured providers; of `egressfleet_proxies` those that specs name, 50 at most, and `(other)`",
-		"op":        "`create`, `get`, `delete`, `list`, `prepare`",
-		"class":     "`ok` and the four classes of errors",
-		"phase":     "the phases of a Proxy",
-		"reason":    "the reasons of the conditions Provisioned and Deleting, which are words of ours",
-		"sweep":     "`orphan-gc`, `drift-sweep`",
-		"kind":      "`listed`, `living`, `young`, `doubts`, `orphans`",
+		"provider": "configured providers; of `egressfleet_proxies` those that specs name, 50 at most, and `(other)`",
+		"op":       "`create`, `get`, `delete`, `list`, `prepare`",
+		"class":    "`ok` and the four classes of errors",
+		"phase":    "the phases of a Proxy",
+		"reason":   "the reasons of the conditions Provisioned and Deleting, which are words of ours",
+		"sweep":    "`orphan-gc`, `drift-sweep`",
+		"kind": "of orphans `listed`, `living`, `young`, `doubts`, `orphans`; of reports `banned`, `captcha`, `timeout`, " +
+			"`slow`",
+		"schedule":  "the schedules that there are",
+		"verdict":   "`hold`, `replace`",
+		"why":       "`budget`, `floor`, `gone`",
 		"outcome":   "`passed`, `failed`, `undecided`",
 		"target":    "what a provider's check looks at, such as its hosts or zones",
 		"resource":  "quotas that a target has",
@@ -101,7 +107,10 @@ func registered() *catalogue {
 	activities.NewHealthMetrics(c)
 	activities.NewCheckMetrics(c)
 	activities.NewOpenProxyMetrics(c)
-	server.New(newAwaitedFleet(), server.Options{Metrics: c})
+	activities.NewFeedbackMetrics(c)
+	newLifetimes(c, client.MetricsNopHandler)
+	server.New(newAwaitedFleet(), server.Options{Metrics: c, FeedbackMetrics: feedback.NewMetrics(c)})
+	c.MustRegister(newPlanned(nil, nil))
 	c.MustRegister(telemetry.NewBuildInfo())
 	return c
 }

@@ -118,7 +118,7 @@ func (p *process) steps() []func(context.Context) error {
 	steps = append(steps, p.connect)
 	add(config.RoleWorker, p.prepareNamespace, p.startWorker, p.openReleaser)
 	add(config.RoleOutside, p.prepareOutside, p.startOutside)
-	add(config.RoleAPI, p.openAPI)
+	add(config.RoleAPI, p.openAPI, p.watchSchedules)
 	return steps
 }
 

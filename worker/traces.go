@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/telemetry"
 	"github.com/egressfleet/egressfleet/internal/tracing"
 	"github.com/egressfleet/egressfleet/providers"
@@ -59,9 +60,14 @@ func (p *process) measure(options *client.Options) error {
 	if err != nil {
 		return err
 	}
-	options.MetricsHandler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+	below := opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: meter, UseMonotonicCounters: true,
 		OnError: func(err error) { p.log.Warn("a metric of Temporal is missing", slog.String("error", err.Error())) },
 	})
+	var names []string
+	if p.cfg.Plays(config.RoleWorker) {
+		names = p.providers.Names()
+	}
+	options.MetricsHandler = newLifetimes(p.registry, below, names...)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -97,3 +98,9 @@ func Standings(proxies []v1.Proxy) map[string]int {
 	}
 	return out
 }
+
+// Stuck counts the Proxies of each provider whose removal takes too long.
+func Stuck(proxies []v1.Proxy, at time.Time) map[string]int { return worries(proxies, stuckAt(at)) }
+
+// Open counts the Proxies of each provider that let strangers in.
+func Open(proxies []v1.Proxy) map[string]int { return worries(proxies, open) }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,21 +23,28 @@ type standing struct{ phase, provider, reason string }
 
 // standings counts Proxies by where they stand.
 func standings(proxies []v1.Proxy) map[standing]int {
+	shown := shownOf(proxies)
+	counts := map[standing]int{}
+	for _, p := range proxies {
+		counts[standing{phase: string(p.Status.Phase), provider: shown(p), reason: reasonOf(p)}]++
+	}
+	return counts
+}
+
+// shownOf returns what the provider of each of these Proxies is called as a label.
+func shownOf(proxies []v1.Proxy) func(v1.Proxy) string {
 	names := map[string]bool{}
 	for _, p := range proxies {
 		names[p.Spec.Provider] = true
 	}
 	sorted := slices.Sorted(maps.Keys(names))
-	shown := sorted[:min(len(sorted), shownProviders)]
-	counts := map[standing]int{}
-	for _, p := range proxies {
-		s := standing{phase: string(p.Status.Phase), provider: p.Spec.Provider, reason: reasonOf(p)}
-		if _, found := slices.BinarySearch(shown, s.provider); !found {
-			s.provider = otherProviders
+	sorted = sorted[:min(len(sorted), shownProviders)]
+	return func(p v1.Proxy) string {
+		if _, found := slices.BinarySearch(sorted, p.Spec.Provider); !found {
+			return otherProviders
 		}
-		counts[s]++
+		return p.Spec.Provider
 	}
-	return counts
 }
 
 // reasonOf says why a Proxy stands where it does; its phase until its workflow has said.
@@ -53,7 +61,42 @@ func reasonOf(p v1.Proxy) string {
 	return string(p.Status.Phase)
 }
 
+// worries counts the Proxies of each provider that somebody has to look after. One that
+// has Proxies and none like that has 0.
+func worries(proxies []v1.Proxy, is func(v1.Proxy) bool) map[string]int {
+	shown := shownOf(proxies)
+	counts := map[string]int{}
+	for _, p := range proxies {
+		provider := shown(p)
+		counts[provider] += 0
+		if is(p) {
+			counts[provider]++
+		}
+	}
+	return counts
+}
+
+// stuckAt reports whether a Proxy is being deleted for longer than it may, whatever the
+// reason.
+func stuckAt(now time.Time) func(v1.Proxy) bool {
+	return func(p v1.Proxy) bool {
+		return p.Status.Phase == v1.PhaseDeleting && now.Sub(p.Status.Since) > p.Spec.Deadlines.Delete.Or(v1.DefaultDelete)
+	}
+}
+
+// open reports whether a Proxy lets strangers in.
+func open(p v1.Proxy) bool {
+	c, _ := p.Status.Condition(v1.ConditionOpenProxy)
+	return c.Status == v1.ConditionTrue
+}
+
 var (
+	stuckDesc = prometheus.NewDesc("egressfleet_proxies_stuck_deleting",
+		"Proxies of a provider that are being deleted for longer than their deadline, as the list of discovery has them.",
+		[]string{"provider"}, nil)
+	openDesc = prometheus.NewDesc("egressfleet_proxies_open",
+		"Proxies of a provider that let strangers in, by their condition OpenProxy, as the list of discovery has them.",
+		[]string{"provider"}, nil)
 	proxiesDesc = prometheus.NewDesc("egressfleet_proxies",
 		"Proxies by phase, provider and the reason of their condition Provisioned, or Deleting, as the list of discovery "+
 			"has them.",
@@ -66,6 +109,8 @@ var (
 func (s *snapshot) Describe(out chan<- *prometheus.Desc) {
 	out <- proxiesDesc
 	out <- ageDesc
+	out <- stuckDesc
+	out <- openDesc
 }
 
 // Collect tells of the list as it is; nobody is asked.
@@ -80,5 +125,10 @@ func (s *snapshot) Collect(out chan<- prometheus.Metric) {
 	for at, n := range last.standings {
 		out <- prometheus.MustNewConstMetric(proxiesDesc, prometheus.GaugeValue, float64(n),
 			at.phase, at.provider, at.reason)
+	}
+	for desc, is := range map[*prometheus.Desc]func(v1.Proxy) bool{stuckDesc: stuckAt(s.clock.Now()), openDesc: open} {
+		for provider, n := range worries(last.proxies, is) {
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), provider)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -41,6 +42,37 @@ func TestProvidersThatASpecInventsAreCountedTogether(t *testing.T) {
 	got := server.Standings(proxies)
 	require.Len(t, got, 51)
 	require.Equal(t, 150, got["Blocked (other) ProviderNotConfigured"])
+}
+
+func TestARemovalIsStuckPastItsDeadline(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(100000, 0)
+	since := func(name, provider string, phase v1.Phase, ago time.Duration) v1.Proxy {
+		p := standingProxy(name, provider, phase, "")
+		p.Status.Since = now.Add(-ago)
+		return p
+	}
+	patient := since("a", "gcp", v1.PhaseDeleting, 2*time.Hour)
+	patient.Spec.Deadlines.Delete = "3h"
+	hasty := since("b", "gcp", v1.PhaseDeleting, 2*time.Second)
+	hasty.Spec.Deadlines.Delete = "1s"
+	require.Equal(t, map[string]int{"gcp": 2, "kvm": 0}, server.Stuck([]v1.Proxy{
+		patient, hasty, since("c", "gcp", v1.PhaseDeleting, 31*time.Minute),
+		since("d", "gcp", v1.PhaseDeleting, 29*time.Minute),
+		since("e", "kvm", v1.PhaseBlocked, 9*time.Hour),
+	}, now))
+}
+
+func TestAnOpenProxyIsCountedByItsCondition(t *testing.T) {
+	t.Parallel()
+	with := func(status v1.ConditionStatus) v1.Proxy {
+		p := standingProxy("a", "gcp", v1.PhaseRunning, "")
+		p.Status.Conditions = append(p.Status.Conditions, v1.Condition{Type: v1.ConditionOpenProxy, Status: status})
+		return p
+	}
+	require.Equal(t, map[string]int{"gcp": 1}, server.Open([]v1.Proxy{
+		with(v1.ConditionTrue), with(v1.ConditionFalse), with(v1.ConditionUnknown),
+	}))
 }
 
 func TestAListThatWasNeverLoadedIsOfNoAge(t *testing.T) {

@@ -73,6 +73,9 @@ type Deadlines struct {
 	Delete       Duration `json:"delete,omitempty"`
 }
 
+// DefaultDelete is the deadline of a removal where the spec says none.
+const DefaultDelete = 30 * time.Minute
+
 // Phase is where a Proxy is in its life.
 type Phase string
 

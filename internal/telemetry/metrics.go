@@ -42,15 +42,25 @@ func NewBuildInfo() *prometheus.GaugeVec {
 	return info
 }
 
+// latencyBuckets are seconds: from a call on this machine to the minutes of an activity.
+// Those that an SDK has by itself are for milliseconds.
+func latencyBuckets() []float64 {
+	return []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+}
+
 // NewMeter returns a meter whose instruments are shown by a registry, which has one
-// meter at most.
+// meter at most. Its histograms are of seconds.
 func NewMeter(r prometheus.Registerer) (metric.Meter, error) {
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(r),
 		otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, err
 	}
-	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)).Meter("temporal-sdk-go"), nil
+	seconds := sdkmetric.NewView(sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram}, sdkmetric.Stream{
+		Aggregation: sdkmetric.AggregationExplicitBucketHistogram{Boundaries: latencyBuckets()},
+	})
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithView(seconds)).
+		Meter("temporal-sdk-go"), nil
 }
 
 // ServeMetrics serves GET /metrics, /healthz and /readyz on a listener until ctx ends, and

@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
@@ -106,4 +109,18 @@ func get(t *testing.T, client *http.Client, url string) string {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	return string(body)
+}
+
+func TestHistogramsOfOthersTellSecondsApart(t *testing.T) {
+	t.Parallel()
+	r := telemetry.NewRegistry()
+	meter, err := telemetry.NewMeter(r)
+	require.NoError(t, err)
+	h, err := meter.Float64Histogram("latency", metric.WithUnit("s"))
+	require.NoError(t, err)
+	h.Record(t.Context(), .3)
+	rec := httptest.NewRecorder()
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Contains(t, rec.Body.String(), "latency_seconds_bucket{le=\"0.25\"} 0\n")
+	require.Contains(t, rec.Body.String(), "latency_seconds_bucket{le=\"0.5\"} 1\n")
 }

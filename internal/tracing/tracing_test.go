@@ -1,14 +1,19 @@
 package tracing_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -147,6 +152,50 @@ func TestNotFoundIsAnAnswerAndNoErrorTellsItsText(t *testing.T) {
 	require.Equal(t, codes.Unset, spans["RunActivity:looks"].Status().Code)
 	require.Equal(t, sdktrace.Status{Code: codes.Error}, spans["RunActivity:creates"].Status())
 	require.Empty(t, spans["RunActivity:creates"].Events())
+}
+
+// speaks and says write a line each.
+func says(ctx context.Context) error {
+	activity.GetLogger(ctx).Info("by the activity")
+	return nil
+}
+
+func speaks(ctx workflow.Context) error {
+	workflow.GetLogger(ctx).Info("by the workflow")
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 1e9})
+	return workflow.ExecuteActivity(ctx, "says").Get(ctx, nil)
+}
+
+func TestLinesOfWorkflowsAndActivitiesNameTheirTrace(t *testing.T) {
+	t.Parallel()
+	traces, spans := recorded(t)
+	ctx, root := traces.Requests().Tracer("").Start(t.Context(), "request")
+	asks, does, err := traces.Interceptors(tracing.TemporalOptions{})
+	require.NoError(t, err)
+	var lines bytes.Buffer
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&lines, nil))))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		asks.(interceptor.WorkerInterceptor), does,
+	}})
+	header, err := tracing.Header(ctx)
+	require.NoError(t, err)
+	env.SetHeader(header)
+	env.RegisterWorkflow(speaks)
+	env.RegisterActivity(says)
+	env.ExecuteWorkflow(speaks)
+	require.NoError(t, env.GetWorkflowError())
+	of := map[string]string{"by the workflow": root.SpanContext().SpanID().String()}
+	for _, span := range spans.Ended() {
+		if span.Name() == "RunActivity:says" {
+			of["by the activity"] = span.SpanContext().SpanID().String()
+		}
+	}
+	for who, span := range of {
+		require.Regexp(t, `msg="`+who+`".* traceID=`+root.SpanContext().TraceID().String()+" spanID="+span, lines.String())
+	}
+	require.Len(t, of, 2)
 }
 
 func TestAWorkflowThatNobodyAskedForHasNoSpans(t *testing.T) {

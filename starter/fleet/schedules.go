@@ -54,6 +54,7 @@ type ScheduleState struct {
 	NextRun time.Time     `json:"nextRun,omitzero"`
 	// LastSuccess is when a run last ended well; zero where none is kept.
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
+	Made        time.Time `json:"-"` // when the schedule was
 }
 
 // EnsureSchedules makes the schedules that are not there, and makes those that are as
@@ -159,7 +160,7 @@ func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleSt
 	if err != nil {
 		return ScheduleState{}, ofSchedule(err)
 	}
-	state := ScheduleState{ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note}
+	state := ScheduleState{ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note, Made: d.Info.CreatedAt}
 	if len(d.Schedule.Spec.Intervals) > 0 {
 		state.Every = d.Schedule.Spec.Intervals[0].Every
 	}

@@ -128,7 +128,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 			[]string{"providers[0].name=a", "providers[0].type=kubernetes"},
 			[]string{"/providers/0", "kubernetes"},
 		},
-		"rules that are not there": {[]string{"prometheusRule.enabled=true"}, []string{"prometheusRule.groups"}},
+		"a dashboard that nobody finds": {[]string{"dashboard.enabled=true", "dashboard.labels=null"}, []string{"dashboard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/providers/all"
@@ -42,6 +44,7 @@ func configuration(t *testing.T, dir string, d appsv1.Deployment) config.Config 
 // files writes the ConfigMap as it is mounted.
 func files(t *testing.T, maps []corev1.ConfigMap) (dir string) {
 	t.Helper()
+	maps = slices.DeleteFunc(maps, func(m corev1.ConfigMap) bool { return m.Labels["grafana_dashboard"] != "" })
 	require.Len(t, maps, 1)
 	dir = t.TempDir()
 	for name, text := range maps[0].Data {
@@ -166,6 +169,29 @@ func TestTheRightsAreThoseThatAreShipped(t *testing.T) {
 			Kind: "ServiceAccount", Name: "providers-egressfleet", Namespace: "providers",
 		}}, binding.Subjects)
 	}
+}
+
+func TestAlertsAndDashboardAreThoseThatAreShipped(t *testing.T) {
+	t.Parallel()
+	objects := render(t, "everything")
+	var shipped map[string]any
+	text, err := os.ReadFile(path(t, "deploy/helm/egressfleet/rules.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(text, &shipped))
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "PrometheusRule" })
+	groups, _, err := unstructured.NestedSlice(objects[i].Object, "spec", "groups")
+	require.NoError(t, err)
+	require.Len(t, groups, 2, "what the values add is there, too")
+	require.Equal(t, shipped["groups"].([]any)[0], groups[1])
+	text, err = os.ReadFile(path(t, "deploy/helm/egressfleet/dashboard.json"))
+	require.NoError(t, err)
+	for _, m := range typed[corev1.ConfigMap](t, objects, "ConfigMap") {
+		if m.Labels["grafana_dashboard"] != "" {
+			require.Equal(t, map[string]string{"egressfleet.json": string(text)}, m.Data)
+			return
+		}
+	}
+	require.Fail(t, "no dashboard")
 }
 
 func sorted(lists map[string][]string) map[string][]string {

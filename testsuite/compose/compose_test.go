@@ -176,6 +176,33 @@ func TestOthersAskWhoIsThere(t *testing.T) {
 	}
 }
 
+// The chart has the one copy: what is mounted is it.
+func TestAlertsAndDashboardAreThoseOfTheChart(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	root, err := devserver.Root()
+	require.NoError(t, err)
+	chart := filepath.Join(root, "deploy", "helm", "egressfleet")
+	prometheus, grafana := project.Services["prometheus"], project.Services["grafana"]
+	var rules struct {
+		Files []string `json:"rule_files"`
+	}
+	decode(t, mounted(t, prometheus, "/etc/prometheus/prometheus.yml"), &rules)
+	require.Len(t, rules.Files, 1)
+	require.Equal(t, filepath.Join(chart, "rules.yaml"), mounted(t, prometheus, rules.Files[0]))
+	var boards struct {
+		Providers []struct {
+			Type    string
+			Options struct{ Path string }
+		}
+	}
+	decode(t, mounted(t, grafana, "/etc/grafana/provisioning/dashboards/egressfleet.yaml"), &boards)
+	require.Len(t, boards.Providers, 1)
+	require.Equal(t, "file", boards.Providers[0].Type)
+	require.Equal(t, filepath.Join(chart, "dashboard.json"),
+		mounted(t, grafana, boards.Providers[0].Options.Path+"/egressfleet.json"))
+}
+
 func decode(t *testing.T, file string, to any) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -14,9 +14,12 @@ import (
 const ends = 30 * time.Second
 
 // New returns an environment that waits as long as a busy machine needs. Time in the
-// workflow is skipped, as always.
-func New() *testsuite.TestWorkflowEnvironment {
+// workflow is skipped, as always. What the suite is to have is set before.
+func New(with ...func(*testsuite.WorkflowTestSuite)) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
+	for _, set := range with {
+		set(&suite)
+	}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(ends)
 	env.SetWorkerOptions(Options(worker.Options{}))

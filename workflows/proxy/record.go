@@ -28,6 +28,9 @@ func (e *entity) record(ctx workflow.Context, p plan, o observation) {
 	if was.Phase != p.Then {
 		s.Status.Since = now
 	}
+	if took, arrived := s.arrive(now, was.Phase, p.Then); arrived {
+		e.tellTime(ctx, TimeToRunning, took)
+	}
 	s.address(p)
 	passed := e.passDeadline(now)
 	s.conclude(now, p, f)

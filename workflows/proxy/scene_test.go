@@ -33,14 +33,16 @@ type scene struct {
 	secrets string
 	// configured is false while nobody knows the provider.
 	configured bool
+	times      *toldTimes
 }
 
 func newScene(t *testing.T, opts ...fake.Option) *scene {
 	t.Helper()
 	t.Parallel()
+	times := &toldTimes{}
 	sc := &scene{
-		workflowenv.New(), t, fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(),
-		true,
+		workflowenv.New(func(s *sdktest.WorkflowTestSuite) { s.SetMetricsHandler(times) }), t,
+		fake.WithFaults(fake.New("fake", opts...)), DefaultTiming(), spec, t.TempDir(), true, times,
 	}
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32

@@ -39,6 +39,7 @@ type State struct {
 	Seen     bool             `json:"seen,omitempty"`     // a look has shown what that Create made
 	AnswerAt time.Time        `json:"answerAt,omitzero"`  // when that Create returned, or was given up
 	RanAt    time.Time        `json:"ranAt,omitzero"`     // since when it runs
+	Wanted   time.Time        `json:"wanted,omitzero"`    // since when an instance is waited for
 	Makes    int              `json:"makes,omitempty"`    // Creates in a row whose instances did not stay
 	Misses   int              `json:"misses,omitempty"`   // NotFounds in a row
 	MissedAt time.Time        `json:"missedAt,omitzero"`  // the first of them

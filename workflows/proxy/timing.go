@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/egressfleet/egressfleet/activities"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
 // What a branch of the workflow depends on is a constant: a worker's configuration
@@ -33,7 +34,7 @@ const (
 
 	defaultProvisioning = 30 * time.Minute
 	defaultFirstHealthy = 15 * time.Minute
-	defaultDelete       = 30 * time.Minute
+	defaultDelete       = v1.DefaultDelete
 )
 
 // pace names why the entity waits; Timing says how long that is. Plans carry the

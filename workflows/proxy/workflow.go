@@ -6,6 +6,7 @@ package proxy
 
 import (
 	"cmp"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -72,13 +73,15 @@ func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
 		CreatedAt: info.WorkflowStartTime, BornOf: in.RequestID,
 	}
 	e.state.Status.Phase, e.state.Status.Since = v1.PhasePending, info.WorkflowStartTime
+	e.state.Wanted = info.WorkflowStartTime
 	switch {
 	case in.Adopt != nil:
 		e.state.adopt(*in.Adopt, info.WorkflowStartTime)
+		e.state.Wanted = time.Time{} // it has run before
 		e.note(ctx, v1.ReasonFromMarks, "", "instance "+in.Adopt.ID+" and its UID are kept")
 	case in.UID != "": // it exists: what is not looked for would be left
 		e.state.Creating, e.state.Attempt, e.state.Began = true, 1, info.WorkflowStartTime
-		e.state.MadeFrom = specHash(in.Spec, e.state.userData())
+		e.state.MadeFrom, e.state.Wanted = specHash(in.Spec, e.state.userData()), time.Time{}
 	}
 	return e, nil
 }
@@ -92,6 +95,7 @@ func (e *entity) live(ctx workflow.Context) error {
 			next = e.round(ctx).Next
 		}
 		if next.kind == kindDone {
+			e.depart(ctx)
 			e.drain(ctx)
 			return nil
 		}
