@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go.temporal.io/sdk/activity"
 
@@ -37,6 +38,10 @@ func (a *Instances) DigestCloudInit(ctx context.Context, in DigestInput) (Secret
 
 // userData returns the bytes that an instance gets.
 func (a *Instances) userData(in CreateInput) ([]byte, error) {
+	if in.CloudInit.IsRedacted() { // the workflow asks for none; an instance without its user-data would serve nobody
+		return nil, providers.Wrap(providers.ErrPermanent, providers.OpCreate, in.Provider, "",
+			fmt.Errorf("cloudInit.inline: %q stands for a content that is not known; apply the spec again", in.CloudInit.Inline))
+	}
 	if in.CloudInit.SecretRef == nil {
 		return in.CloudInit.Bytes(), nil
 	}

@@ -135,3 +135,14 @@ func TestAFileThatCannotBeReadIsNotReplacedByAVariable(t *testing.T) {
 	require.Equal(t, providers.ErrTransient, activities.ErrorClass(err))
 	require.NotContains(t, err.Error(), "s3nt1nel")
 }
+
+func TestNoInstanceIsMadeFromAStandIn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	in := wanted
+	in.CloudInit = v1.CloudInit{Inline: "password: hunter2"}.Redacted()
+	_, err := run[activities.Created](b, b.act.CreateInstance, in)
+	require.Equal(t, providers.ErrPermanent, activities.ErrorClass(err))
+	require.ErrorContains(t, err, "apply the spec again")
+	require.Empty(t, b.backend.Requests())
+}

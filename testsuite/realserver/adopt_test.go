@@ -385,3 +385,44 @@ func TestAProviderThatCannotBeListedIsNoObstacleToAnAdoption(t *testing.T) {
 	require.Equal(t, v1.ReasonProviderNotConfigured, r.Providers[0].Fault.Reason)
 	require.Equal(t, 1, r.Providers[1].Adopted)
 }
+
+// marked is the instance of this lab's proxy, of a life before.
+func (g *gcLab) marked() fleet.Marked {
+	m := fleet.Marked{
+		Provider: "fake", ID: fake.ID(providers.NameFromUID(runID(g.name))), UID: runID(g.name), Owner: "default/" + g.name,
+		SpecMark: proxy.SpecMark(spec, ""),
+	}
+	g.backend.Plant(providers.Instance{
+		ID: m.ID, UID: m.UID, Installation: g.installation, Owner: m.Owner, SpecMark: m.SpecMark,
+		State: providers.StateRunning, IP: "127.9.9.9", CreatedAt: time.Now().Add(-time.Hour),
+	})
+	return m
+}
+
+// Between the look at an owner and the start somebody may have come and gone.
+func TestAStartThatComesTooLateAdoptsNothing(t *testing.T) {
+	g := newGCLab(t)
+	g.work()
+	m := g.marked()
+	g.apply("apply", spec)
+	g.running()
+	require.ErrorIs(t, g.Adopt(t.Context(), m), fleet.ErrConflict)
+	g.terminated()
+	require.ErrorIs(t, g.Adopt(t.Context(), m), fleet.ErrConflict, "it has ended meanwhile")
+	m.Orphan = true
+	require.NoError(t, g.Adopt(t.Context(), m))
+	require.Eventually(t, func() bool { return g.get().Metadata.UID == m.UID }, soon, tick)
+}
+
+// A proxy that was started and ended before a worker knew of it has not had the instance.
+func TestAnAdoptionThatNeverBeganConvictsNobody(t *testing.T) {
+	g := newGCLab(t)
+	require.NoError(t, g.Adopt(t.Context(), g.marked()))
+	g.terminated()
+	g.work()
+	s := g.collect(gc.Input{Force: true})
+	require.Zero(t, s.Deleted)
+	require.Len(t, s.Findings, 1)
+	require.Equal(t, activities.WhyOtherClosed, s.Findings[0].Why)
+	require.Len(t, g.backend.Instances(), 1)
+}
