@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,10 +55,11 @@ func (w *world) starterAdopt(ctx context.Context, args ...string) (sum adopted, 
 	cmd := exec.CommandContext(ctx, w.built("starter"), args...) //nolint:gosec // ours
 	cmd.Env = append(os.Environ(), fmt.Sprintf("TEMPORAL_ADDRESS=%s:%d", frontends, frontendPort),
 		"TEMPORAL_NAMESPACE="+temporalNamespace)
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	text, err := cmd.Output()
 	if err != nil {
-		return sum, fmt.Errorf("starter adopt: %w\n%.2000s", err, text)
+		return sum, fmt.Errorf("starter adopt: %w\n%.2000s%s", err, text, &said)
 	}
 	var r struct{ Providers []adopted }
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -12,13 +12,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
 const (
-	// databaseRoot is where the files of PostgreSQL are: in memory, and seen by this run only.
-	databaseRoot = "/mnt"
+	// databaseRoot is where Debian's PostgreSQL has its files. Those of this run are in memory,
+	// and hide the others from it.
+	databaseRoot = "/var/lib/postgresql"
 	databaseHost = "127.0.0.10"
 	databasePort = "5432"
 	databaseUser = "temporal"
@@ -110,6 +112,19 @@ func (d *database) lose(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// size is that of all databases of Temporal, in bytes.
+func (d *database) size(ctx context.Context) (int64, error) {
+	query := "select sum(pg_database_size(datname)) from pg_database where datname like 'temporal%'"
+	psql := filepath.Join(d.bin, "psql")
+	cmd := exec.CommandContext(ctx, psql, "-h", databaseHost, "-p", databasePort, //nolint:gosec // Debian's
+		"-U", databaseUser, "-d", "postgres", "-Atc", query)
+	text, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("asking for the size of the databases: %w", err)
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
 func (d *database) sql(ctx context.Context, name string, args ...string) error {

@@ -87,11 +87,11 @@ func (w *world) run(ctx context.Context) (e evidence, err error) {
 	return w.evidence, nil
 }
 
-// live is a storm of changes and kills, two rolls of the workers, the loss of Temporal's
+// live is a storm of changes and kills, two rolls of the workers, a rest, the loss of Temporal's
 // database, and the end of all proxies.
 func (w *world) live(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.storm, w.roll, w.lose, w.end,
+		w.storm, w.roll, w.rest, w.lose, w.end,
 	} {
 		if err := part(ctx); err != nil {
 			return err

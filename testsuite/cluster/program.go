@@ -31,6 +31,7 @@ type program struct {
 	user  *syscall.Credential // nil: as this process
 	cmd   *exec.Cmd
 	ended chan struct{}
+	spent time.Duration // of processor time, before the last start
 }
 
 func newProgram(dir, name string, argv ...string) *program {
@@ -38,6 +39,9 @@ func newProgram(dir, name string, argv ...string) *program {
 }
 
 func (p *program) start() error {
+	if p.cmd != nil {
+		p.spent += p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ func (w *world) blows() (all []blow) {
 
 // storm lets all customers make, change and delete while processes are killed.
 func (w *world) storm(ctx context.Context) error {
+	before := w.used()
 	group, ctx := errgroup.WithContext(ctx)
 	over := make(chan struct{})
 	group.Go(func() error {
@@ -63,6 +64,7 @@ func (w *world) storm(ctx context.Context) error {
 	}
 	w.say("the storm is over: %d requests were accepted, the slowest change or delete after %s", w.acceptedSoFar(),
 		w.slowest.Round(time.Millisecond))
+	w.say("of processor time and memory they took: %s", told(before, w.used()))
 	return w.settle(context.WithoutCancel(ctx), "after the storm")
 }
 
