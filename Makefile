@@ -71,7 +71,7 @@ test-tools: tool-temporal build ## Debian's squid, tinyproxy, xorriso, shells an
 	nodejs npm bash bash-completion zsh fish" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/stockproxies ./providers/kvm/seed ./testsuite/snippets \
 	./testsuite/page
-	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestShell' ./starter
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestShell|^TestThePicture' ./starter
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) -run '^TestThePage' ./testsuite/e2e
 
 test-traces: tool-temporal tool-jaeger ## one trace for each provider, from the request to the backend, as a real Jaeger has it

@@ -178,9 +178,15 @@ func picture() pictured {
 func played(t *testing.T, b guides.Block) string {
 	t.Helper()
 	width, _ := strconv.Atoi(b.File)
+	return playedOn(t, b.Code, terminal.Screen{Width: width})
+}
+
+// playedOn runs the lines that begin with a prompt.
+func playedOn(t *testing.T, lines string, screen terminal.Screen) string {
+	t.Helper()
 	code := 0
 	var all strings.Builder
-	for line := range strings.Lines(b.Code) {
+	for line := range strings.Lines(lines) {
 		command, is := strings.CutPrefix(line, "$ ")
 		if !is {
 			continue
@@ -193,7 +199,7 @@ func played(t *testing.T, b guides.Block) string {
 		var out bytes.Buffer
 		cmd := NewCommand(Streams{
 			In: strings.NewReader(""), Out: &out, Err: &out,
-			OutScreen: func() terminal.Screen { return terminal.Screen{Width: width} },
+			OutScreen: func() terminal.Screen { return screen },
 		}, Outside{
 			Connect: func(context.Context, Temporal) (Fleet, func(), error) { return picture(), func() {}, nil },
 			Now:     func() time.Time { return noon }, Every: never, After: time.After,

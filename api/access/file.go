@@ -22,6 +22,7 @@ type File struct {
 	looked time.Time
 	text   []byte // as it was read last
 	book   book   // of the last text that was right
+	fault  string // that the log has told: one look every other second would fill it
 }
 
 // Open reads a file of tokens. Its error names the file, the key and the value; no
@@ -71,6 +72,7 @@ func (f *File) look() {
 	f.looked = now
 	text, err := os.ReadFile(f.path)
 	if err == nil && bytes.Equal(text, f.text) {
+		f.fault = ""
 		return
 	}
 	var next book
@@ -78,11 +80,15 @@ func (f *File) look() {
 		f.text = text
 		next, err = parse(text)
 	}
+	if err != nil && err.Error() == f.fault {
+		return
+	}
 	if err != nil {
+		f.fault = err.Error()
 		f.log.Error("the tokens are those of before", slog.String("file", f.path), slog.String("error", err.Error()))
 		return
 	}
 	f.book.become(next)
-	f.book = next
+	f.book, f.fault = next, ""
 	f.log.Info("the tokens were read anew", slog.String("file", f.path), slog.Int("tokens", len(next)))
 }

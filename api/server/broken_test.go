@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -51,4 +52,12 @@ func TestAPathThatIsVeryLongIsNotRepeated(t *testing.T) {
 		require.NoError(t, json.Unmarshal(newStage().ask(t, "GET", path, "").Body.Bytes(), &document))
 		require.Equal(t, want, document.Instance)
 	}
+}
+
+func TestWhatIsNotThereIsSoAlsoForAClientThatHasGone(t *testing.T) {
+	t.Parallel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, http.StatusNotFound, newStage().askWithin(gone, "GET", "/nowhere", "").Code)
+	require.Equal(t, http.StatusMethodNotAllowed, newStage().askWithin(gone, "BREW", proxyA, "").Code)
 }

@@ -33,5 +33,5 @@ func TestThePageOfTheContractTellsOfEveryOperation(t *testing.T) {
 	}
 	require.Contains(t, page, "<code>If-Match</code>")
 	require.NotContains(t, page, "`")
-	require.Contains(t, page, "<li>Every request is answered within 10 seconds.</li><li>HEAD is")
+	require.Contains(t, page, "a stream of events has no end.</li><li>HEAD is")
 }

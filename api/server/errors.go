@@ -20,7 +20,7 @@ func problemOf(c echo.Context, err error) *problem {
 	if errors.As(err, &known) {
 		return known
 	}
-	for _, of := range []func(echo.Context, error) *problem{inputProblem, fleetProblem, routeProblem} {
+	for _, of := range []func(echo.Context, error) *problem{inputProblem, routeProblem, fleetProblem} {
 		if found := of(c, err); found != nil {
 			return found
 		}
