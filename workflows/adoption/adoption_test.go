@@ -9,15 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/egressfleet/egressfleet/activities"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/testsuite/workflowenv"
 	"github.com/egressfleet/egressfleet/workflows/adoption"
 )
 
@@ -50,9 +48,7 @@ func (h *hands) adopt(_ context.Context, in activities.AdoptInput) (activities.A
 
 func (h *hands) run(t *testing.T, in adoption.Input) (r adoption.Result) {
 	t.Helper()
-	var s testsuite.WorkflowTestSuite
-	env := s.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
+	env := workflowenv.New()
 	for name, do := range map[string]any{
 		"ProviderNames": func(context.Context) ([]string, error) { return []string{"b", "a"}, nil },
 		"RollCall":      h.rollCall, "AdoptInstances": h.adopt,
