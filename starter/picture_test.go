@@ -31,7 +31,8 @@ $ starter apply -f proxies/ --dry-run
 const around = `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>starter</title><style>
 body { margin: 0; background: #11151a; color: #dfe5ec }
 pre { margin: 0; padding: 20px 24px; font: 14px/1.45 "DejaVu Sans Mono", monospace; display: inline-block }
-.s1 { font-weight: 700 } .s31 { color: #ff8a80 } .s32 { color: #6fd08c } .s33 { color: #f2c14e } .typed { color: #8ab4f8 }
+.s1 { font-weight: 700 } .s31 { color: #ff8a80 } .s32 { color: #6fd08c } .s33 { color: #f2c14e }
+.typed { color: #8ab4f8 }
 </style><pre>%s</pre></html>`
 
 var code = regexp.MustCompile("\x1b\\[([0-9]*)m")

@@ -38,7 +38,7 @@ func TestTheClientShowsItsTokenAndReadsThePublicWords(t *testing.T) {
 
 func TestWhatIsNoSuccessIsAProblem(t *testing.T) {
 	t.Parallel()
-	const told = `{"type": "urn:egressfleet:problem:conflict", "title": "Conflict", "status": 409, "detail": "no", "instance": "/"}`
+	const told = `{"type": "urn:egressfleet:problem:conflict", "title": "Conflict", "status": 409, "detail": "no"}`
 	require.NoError(t, client.ProblemOf(http.StatusNotModified, nil))
 	err := client.ProblemOf(http.StatusConflict, []byte(told))
 	var problem *client.Problem

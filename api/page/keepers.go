@@ -83,9 +83,9 @@ type Orphans struct {
 const slack = 30 * time.Minute
 
 // refusedHelp is what to do about a collection that was refused.
-const refusedHelp = "It found more than can be right, and deleted nothing where that is said below. Look at the proofs with " +
-	"“starter gc plan”. Where they are right, “starter gc run --force” deletes them; where they are not, stop it with " +
-	"“starter gc pause”, and see whether the worker talks to the right Temporal namespace."
+const refusedHelp = "It found more than can be right, and deleted nothing where that is said below. Look at the " +
+	"proofs with “starter gc plan”. Where they are right, “starter gc run --force” deletes them; where they are not, " +
+	"stop it with “starter gc pause”, and see whether the worker talks to the right Temporal namespace."
 
 // NewOrphans shows what the last collection came to.
 func NewOrphans(now time.Time, c v1.Collection) Orphans {
@@ -107,26 +107,33 @@ func NewOrphans(now time.Time, c v1.Collection) Orphans {
 
 // orphansState is the collection in a few words.
 func orphansState(now time.Time, c v1.Collection) Badge {
-	ran := later(c.EndedAt, c.FailedAt)
-	switch underWay := c.BeganAt.After(ran) && now.Sub(c.BeganAt) < slack; {
+	switch {
 	case c.Paused:
 		return Badge{"paused", Warn}
 	case c.Refused:
 		return Badge{"the last run was refused", Bad}
 	case !c.FailedAt.IsZero():
 		return Badge{"the last run failed", Bad}
-	case ran.IsZero() && c.BeganAt.IsZero() && c.NextAt.After(now):
-		return Badge{"the first run is still to come", Off}
-	case ran.IsZero() && underWay:
-		return Badge{"the first run is under way", Wait}
-	case ran.IsZero():
-		return Badge{"no run has ended well yet", Bad}
-	case underWay:
-		return Badge{"a run is under way", Wait}
-	case c.BeganAt.After(ran):
-		return Badge{"the last run did not end in time", Bad}
-	default:
+	case c.EndedAt.IsZero():
+		return firstState(now, c)
+	case !c.BeganAt.After(c.EndedAt):
 		return Badge{"ended well", Good}
+	case now.Sub(c.BeganAt) < slack:
+		return Badge{"a run is under way", Wait}
+	default:
+		return Badge{"the last run did not end in time", Bad}
+	}
+}
+
+// firstState is a collection of which no run has ended.
+func firstState(now time.Time, c v1.Collection) Badge {
+	switch {
+	case c.BeganAt.IsZero() && c.NextAt.After(now):
+		return Badge{"the first run is still to come", Off}
+	case !c.BeganAt.IsZero() && now.Sub(c.BeganAt) < slack:
+		return Badge{"the first run is under way", Wait}
+	default:
+		return Badge{"no run has ended well yet", Bad}
 	}
 }
 

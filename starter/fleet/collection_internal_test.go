@@ -69,6 +69,7 @@ func TestACollectionThatFailedSaysWhyAndWhetherThatWasOnPurpose(t *testing.T) {
 func TestASchedulesFirstRunIsStillToCome(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
+	began := now.Add(-59 * time.Second)
 	for name, c := range map[string]struct {
 		state ScheduleState
 		at    time.Time // zero: it is late
@@ -78,7 +79,7 @@ func TestASchedulesFirstRunIsStillToCome(t *testing.T) {
 		"it was due":                {ScheduleState{NextRun: now.Add(-time.Second)}, time.Time{}},
 		"it is not planned":         {ScheduleState{}, time.Time{}},
 		"it is paused":              {ScheduleState{Paused: true, NextRun: now.Add(time.Minute)}, time.Time{}},
-		"it has just begun":         {ScheduleState{LastRun: now.Add(-59 * time.Second), NextRun: now.Add(1)}, now.Add(-59 * time.Second)},
+		"it has just begun":         {ScheduleState{LastRun: began, NextRun: now.Add(1)}, began},
 		"it began long ago":         {ScheduleState{LastRun: now.Add(-time.Minute), NextRun: now.Add(1)}, time.Time{}},
 		"it began by another clock": {ScheduleState{LastRun: now.Add(time.Second)}, now.Add(time.Second)},
 	} {

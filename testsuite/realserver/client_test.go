@@ -42,7 +42,7 @@ func newClientLab(t *testing.T) *clientLab {
 	keys, err := access.Open(path, nil, nil)
 	require.NoError(t, err)
 	s := apiserver.New(f.fleet, apiserver.Options{Keys: keys, Providers: func() (v1.ProviderList, bool) {
-		return v1.ProviderList{Items: []v1.Provider{{Name: f.lab.name, Type: "fake"}}}, true
+		return v1.ProviderList{Items: []v1.Provider{{Name: f.name, Type: "fake"}}}, true
 	}})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func newClientLab(t *testing.T) *clientLab {
 		require.NoError(t, <-ended)
 	})
 	l := &clientLab{
-		feedbackLab: f, address: "http://" + listener.Addr().String(), name: f.lab.name + "-mine", asked: map[string]bool{},
+		feedbackLab: f, address: "http://" + listener.Addr().String(), name: f.name + "-mine", asked: map[string]bool{},
 	}
 	l.ClientWithResponses, err = client.NewClientWithResponses(l.address, client.WithToken(clientToken))
 	require.NoError(t, err)
@@ -187,12 +187,14 @@ func TestTheClientTellsAProblemAsAValue(t *testing.T) {
 	require.Equal(t, "urn:egressfleet:problem:invalid-field", problem.Type)
 	require.Equal(t, []string{"spec.port", "0"}, []string{*problem.Field, *problem.Value})
 	input.Spec.Port = 3128
-	stale, err := l.ApplyProxyWithResponse(ctx, "default", l.names[0], &client.ApplyProxyParams{IfMatch: new(`"7"`)}, input)
+	old := &client.ApplyProxyParams{IfMatch: new(`"7"`)}
+	stale, err := l.ApplyProxyWithResponse(ctx, "default", l.names[0], old, input)
 	require.Equal(t, "urn:egressfleet:problem:precondition-failed",
 		is(l, http.StatusPreconditionFailed, "ApplyProxy", stale, err).ApplicationproblemJSON412.Type)
 	elsewhere := client.ProxyInput{Spec: v1.ProxySpec{Provider: "else", Port: 3128}}
 	moved, err := l.ApplyProxyWithResponse(ctx, "default", l.names[0], nil, elsewhere)
-	require.Equal(t, "spec.provider", *is(l, http.StatusConflict, "ApplyProxy", moved, err).ApplicationproblemJSON409.Field)
+	problem = (*client.Problem)(is(l, http.StatusConflict, "ApplyProxy", moved, err).ApplicationproblemJSON409)
+	require.Equal(t, "spec.provider", *problem.Field)
 	none, err := l.GetProxyWithResponse(ctx, "default", "nobody")
 	require.Equal(t, "nobody", *is(l, http.StatusNotFound, "GetProxy", none, err).ApplicationproblemJSON404.Value)
 	gone, err := l.DeleteProxyWithResponse(ctx, "default", "nobody", nil)
