@@ -158,17 +158,8 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if err := w.look(ctx, "all serve"); err != nil {
 		return m, err
 	}
-	for _, i := range w.cloud.Instances()[:preempted] {
-		zone := i.GetZone()[strings.LastIndex(i.GetZone(), "/")+1:]
-		w.cloud.Instance(gcefake.Place{Zone: zone, Name: i.GetName()}).Preempt()
-	}
-	for end := time.Now().Add(calm); time.Now().Before(end); {
-		if _, err := w.discovered(ctx); err == nil {
-			m.lists++
-		}
-		if err := w.box.alive(); err != nil {
-			return m, err
-		}
+	if m.lists, err = w.lose(ctx); err != nil {
+		return m, err
 	}
 	if err := w.serving(ctx, proxies); err != nil {
 		return m, err
@@ -184,6 +175,24 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 		return m, err
 	}
 	return m, w.reckon(ctx, &m)
+}
+
+// lose takes instances back, and asks for the list of all without a pause. It returns how
+// often that was answered.
+func (w *world) lose(ctx context.Context) (lists int, err error) {
+	for _, i := range w.cloud.Instances()[:preempted] {
+		zone := i.GetZone()[strings.LastIndex(i.GetZone(), "/")+1:]
+		w.cloud.Instance(gcefake.Place{Zone: zone, Name: i.GetName()}).Preempt()
+	}
+	for end := time.Now().Add(calm); time.Now().Before(end) && ctx.Err() == nil; {
+		if _, err := w.discovered(ctx); err == nil {
+			lists++
+		}
+		if err := w.box.alive(); err != nil {
+			return lists, err
+		}
+	}
+	return lists, ctx.Err()
 }
 
 // serving waits until so many are handed out.
