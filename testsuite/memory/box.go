@@ -160,7 +160,7 @@ func (b *box) end() {
 }
 
 // remove removes the group; the mounts went with their namespace.
-func (b *box) remove() error { return os.Remove(b.group) } //nolint:gosec // the group that it made
+func (b *box) remove() error { return os.Remove(b.group) }
 
 // proc reads a file of the worker's process.
 func (b *box) proc(name string) (string, error) {

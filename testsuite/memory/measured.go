@@ -20,36 +20,40 @@ type measured struct {
 	collections int64 // of garbage
 	paused      string
 	faults      int64 // calls of the backend that met a trouble
+	lists       int   // of all proxies, that were answered while instances were lost
 }
 
 func (m measured) String() string {
-	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d", m.usage, m.collections, m.paused, m.faults)
+	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d",
+		m.usage, m.collections, m.paused, m.faults, m.lists)
 }
 
 // reckon reads the figures. A backend without any trouble would prove too little.
-func (w *world) reckon(ctx context.Context) (m measured, err error) {
+func (w *world) reckon(ctx context.Context, m *measured) (err error) {
 	if err := w.box.alive(); err != nil {
-		return m, err
+		return err
 	}
 	if m.usage, err = w.box.usage(); err != nil {
-		return m, err
+		return err
 	}
 	metrics, err := ask(ctx, http.MethodGet, w.stats+"/metrics", "")
 	if err != nil {
-		return m, err
+		return err
 	}
 	m.faults = w.cloud.met.Load()
 	m.paused = field(metrics, "go_gc_duration_seconds_sum")
 	m.collections, err = strconv.ParseInt(field(metrics, "go_gc_duration_seconds_count"), 10, 64)
 	switch {
 	case err != nil:
-		return m, fmt.Errorf("go_gc_duration_seconds_count: %w", err)
+		return fmt.Errorf("go_gc_duration_seconds_count: %w", err)
 	case m.most > limit:
-		return m, fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.most, limit)
+		return fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.most, limit)
 	case m.faults == 0:
-		return m, errors.New("this run proves too little: the backend never failed")
+		return errors.New("this run proves too little: the backend never failed")
+	case m.lists == 0:
+		return errors.New("this run proves too little: the list of all was never answered")
 	}
-	return m, nil
+	return nil
 }
 
 // look tells how much there is on the way.
