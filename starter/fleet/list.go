@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/codec"
@@ -26,21 +27,21 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 	if namespace != "" && !v1.IsName(namespace) {
 		return nil, &v1.FieldError{Field: "metadata.namespace", Value: namespace, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, running(namespace))
-	if err != nil {
-		return nil, err
-	}
 	var all []v1.Proxy
-	for _, info := range found {
+	err := c.each(ctx, running(namespace), func(info *workflow.WorkflowExecutionInfo) error {
 		p, err := c.shown(info)
 		switch {
 		case err == nil:
 			all = append(all, p)
 		case codec.IsUnreadable(err):
 			// Without a key there would be none of them, or too few: no list at all is safer.
-			return nil, err
+			return err
 		default: // one that cannot be shown does not hide the others; Get says why
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, inOrder)
 	// A proxy that continues as new between two pages is on both.
@@ -53,19 +54,54 @@ func running(namespace string) string {
 		proxy.WorkflowType, proxy.IDPrefix(namespace))
 }
 
-// find returns what Visibility finds, page after page.
+// find returns what Visibility finds.
 func (c *Client) find(ctx context.Context, query string) (all []*workflow.WorkflowExecutionInfo, err error) {
+	err = c.each(ctx, query, func(info *workflow.WorkflowExecutionInfo) error {
+		all = append(all, info)
+		return nil
+	})
+	return all, err
+}
+
+// each hands on what Visibility finds, one after the other. A page is read while the one
+// before it is worked through, and then let go of: all of them would be megabytes.
+func (c *Client) each(ctx context.Context, query string, do func(*workflow.WorkflowExecutionInfo) error) error {
+	pages := make(chan []*workflow.WorkflowExecutionInfo)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(pages)
+		return translate(c.pages(ctx, query, pages))
+	})
+	group.Go(func() error {
+		for page := range pages {
+			for _, info := range page {
+				if err := do(info); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// pages reads one page after the other.
+func (c *Client) pages(ctx context.Context, query string, out chan<- []*workflow.WorkflowExecutionInfo) error {
 	var next []byte
 	for {
 		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Query: query, PageSize: pageSize, NextPageToken: next,
 		})
 		if err != nil {
-			return nil, translate(err)
+			return err
 		}
-		all = append(all, page.GetExecutions()...)
+		select {
+		case out <- page.GetExecutions():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		if next = page.GetNextPageToken(); len(next) == 0 {
-			return all, nil
+			return nil
 		}
 	}
 }

@@ -25,14 +25,14 @@ type OwnerState struct {
 
 // LivingUIDs returns the UIDs of the proxies that Visibility shows as running. It lags.
 func (c *Client) LivingUIDs(ctx context.Context) (map[string]bool, error) {
-	found, err := c.find(ctx, running(""))
-	living := make(map[string]bool, len(found))
-	for _, info := range found {
+	living := map[string]bool{}
+	err := c.each(ctx, running(""), func(info *workflow.WorkflowExecutionInfo) error {
 		living[info.GetFirstRunId()] = true
 		if p, err := c.shown(info); err == nil {
 			living[p.Metadata.UID] = true // an adopted one has another UID
 		}
-	}
+		return nil
+	})
 	return living, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.temporal.io/api/workflow/v1"
+
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
@@ -14,14 +16,14 @@ func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, erro
 	if !v1.IsName(provider) {
 		return nil, &v1.FieldError{Field: "provider", Value: provider, Problem: "is not a DNS label"}
 	}
-	found, err := c.find(ctx, fmt.Sprintf("%s AND ProxyProvider = '%s' AND ProxyPhase = '%s'",
-		running(""), provider, v1.PhaseRunning))
+	query := fmt.Sprintf("%s AND ProxyProvider = '%s' AND ProxyPhase = '%s'", running(""), provider, v1.PhaseRunning)
 	var shown []v1.Proxy
-	for _, info := range found {
+	err := c.each(ctx, query, func(info *workflow.WorkflowExecutionInfo) error {
 		if p, err := c.shown(info); err == nil {
 			shown = append(shown, p)
 		}
-	}
+		return nil
+	})
 	return shown, err
 }
 
