@@ -20,7 +20,7 @@ func busy(b *testing.B, n int) (s *server.Server, load func()) {
 		ip := fmt.Sprintf("10.0.%d.%d", i>>8, i&255)
 		proxies[i] = running([]string{"default", "crawl"}[i%2], fmt.Sprintf("p%05d", i), ip)
 	}
-	s = server.New(newFleet(proxies...), server.Options{})
+	s = server.New(newFleet(proxies...), server.Options{Clock: newClock()}) // or the list gets stale
 	load = func() { s.Refresh(b.Context()) }
 	load()
 	return s, load

@@ -35,7 +35,7 @@ type snapshot struct {
 	clock Clock
 	log   *slog.Logger
 	last  atomic.Pointer[list] // nil: never loaded
-	took  time.Duration        // the last listing, good or not; of refresh alone
+	took  atomic.Int64         // the last listing, good or not; nanoseconds
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
@@ -87,11 +87,11 @@ func (s *snapshot) due(now, began time.Time) bool {
 }
 
 func (s *snapshot) refresh(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, within(s.loaded(), s.took))
+	ctx, cancel := context.WithTimeout(ctx, within(s.loaded(), time.Duration(s.took.Load())))
 	defer cancel()
 	at := s.clock.Now()
 	proxies, err := s.fleet.List(ctx, "")
-	s.took = s.clock.Now().Sub(at)
+	s.took.Store(int64(s.clock.Now().Sub(at)))
 	if err == nil {
 		if s.after != nil {
 			<-s.after
