@@ -160,7 +160,9 @@ func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleSt
 	if err != nil {
 		return ScheduleState{}, ofSchedule(err)
 	}
-	state := ScheduleState{ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note, Made: d.Info.CreatedAt}
+	state := ScheduleState{
+		ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note, Made: d.Info.CreatedAt,
+	}
 	if len(d.Schedule.Spec.Intervals) > 0 {
 		state.Every = d.Schedule.Spec.Intervals[0].Every
 	}

@@ -38,7 +38,7 @@ type rule struct {
 
 func read(t *testing.T, file string, to any) {
 	t.Helper()
-	raw, err := os.ReadFile(file) //nolint:gosec // of the repository
+	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict(raw, to))
 }

@@ -163,7 +163,7 @@ func (w *world) killInstances() {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(w.t, err)
 	for _, file := range files {
-		line, _ := os.ReadFile(file) //nolint:gosec // of a process; it may have gone meanwhile
+		line, _ := os.ReadFile(file) // one that has gone meanwhile is nobody's
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err == nil && strings.Contains(string(line), filepath.Join(w.dir, "instances")+"/") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
