@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -173,12 +174,12 @@ func TestLinesOfWorkflowsAndActivitiesNameTheirTrace(t *testing.T) {
 	asks, does, err := traces.Interceptors(tracing.TemporalOptions{})
 	require.NoError(t, err)
 	var lines bytes.Buffer
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&lines, nil))))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+	env := workflowenv.New(func(suite *testsuite.WorkflowTestSuite) {
+		suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&lines, nil))))
+	})
+	env.SetWorkerOptions(workflowenv.Options(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		asks.(interceptor.WorkerInterceptor), does,
-	}})
+	}}))
 	header, err := tracing.Header(ctx)
 	require.NoError(t, err)
 	env.SetHeader(header)
