@@ -72,11 +72,11 @@ func TestWhoIsFasterIsNoFault(t *testing.T) {
 		now  activities.OwnerState
 		want []int // living, left, orphans
 	}{
-		"somebody else has adopted it":        {state, []int{1, 0, 0}},
-		"somebody else is about to":           {activities.OwnerState{Found: true, Running: true}, []int{0, 1, 0}},
-		"somebody has applied a new one":      {activities.OwnerState{Found: true, Running: true, UID: "v"}, []int{0, 0, 1}},
-		"one was there in between, and ended": {activities.OwnerState{Found: true, UID: "v"}, []int{0, 0, 1}},
-		"it was in between, ended":            {activities.OwnerState{Found: true, UID: "uid-0", Ended: true}, []int{0, 0, 1}},
+		"somebody else has adopted it":   {state, []int{1, 0, 0}},
+		"somebody else is about to":      {activities.OwnerState{Found: true, Running: true}, []int{0, 1, 0}},
+		"somebody has applied a new one": {activities.OwnerState{Found: true, Running: true, UID: "v"}, []int{0, 0, 1}},
+		"one was between, and ended":     {activities.OwnerState{Found: true, UID: "v"}, []int{0, 0, 1}},
+		"it was between, and ended":      {activities.OwnerState{Found: true, UID: "uid-0", Ended: true}, []int{0, 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

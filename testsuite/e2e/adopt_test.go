@@ -61,8 +61,8 @@ func (w *world) identities() map[string]string {
 func TestALostDatabaseIsBroughtBackByTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write("providers.yaml", w.read("providers.yaml")+fmt.Sprintf("- name: gcp\n  type: gcp\n  gcp: {project: example-proj, "+
-		"zones: [us-central1-a, us-central1-b], endpoint: \"http://%s\", insecureNoAuthentication: true, "+
+	w.write("providers.yaml", w.read("providers.yaml")+fmt.Sprintf("- name: gcp\n  type: gcp\n"+
+		"  gcp: {project: example-proj, zones: [us-central1-a, us-central1-b], endpoint: \"http://%s\", insecureNoAuthentication: true, "+
 		"image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64}\n", engine(t)))
 	w.start()
 	const secret = "#cloud-config\npassword: hunter2\n"
@@ -90,7 +90,7 @@ func TestALostDatabaseIsBroughtBackByTheCommandLine(t *testing.T) {
 	require.Equal(t, before, w.identities())
 	require.Equal(t, processes, w.processes())
 	require.Contains(t, w.starter("explain", "c"), v1.ReasonCloudInitUnknown)
-	require.Contains(t, w.starter("adopt", "--yes"), "local     2       2       0", "the second time there is nothing to do")
+	require.Contains(t, w.starter("adopt", "--yes"), "local     2       2       0", "nothing is left to do")
 
 	spec, err := json.Marshal(v1.Proxy{Metadata: v1.Metadata{Namespace: "default", Name: "c"}, Spec: cloud})
 	require.NoError(t, err)
