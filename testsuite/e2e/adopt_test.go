@@ -62,7 +62,8 @@ func TestALostDatabaseIsBroughtBackByTheCommandLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("providers.yaml", w.read("providers.yaml")+fmt.Sprintf("- name: gcp\n  type: gcp\n"+
-		"  gcp: {project: example-proj, zones: [us-central1-a, us-central1-b], endpoint: \"http://%s\", insecureNoAuthentication: true, "+
+		"  gcp: {project: example-proj, zones: [us-central1-a, us-central1-b], endpoint: \"http://%s\", "+
+		"insecureNoAuthentication: true, "+
 		"image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64}\n", engine(t)))
 	w.start()
 	const secret = "#cloud-config\npassword: hunter2\n"
