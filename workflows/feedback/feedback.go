@@ -135,7 +135,7 @@ func (e *entity) look(ctx workflow.Context) {
 		in.Accused = append(in.Accused, s.Accused)
 	}
 	var standings activities.FeedbackStandings
-	looking := calling(ctx, "how the pool stands", lookWithin, lookTotal)
+	looking := activities.WithBackground(ctx, "how the pool stands", lookWithin, lookTotal)
 	if err := workflow.ExecuteActivity(looking, hands.LookAtPool, in).Get(ctx, &standings); err != nil {
 		workflow.GetLogger(ctx).Warn("feedback leads to nothing for now", "error", err)
 		return
@@ -155,7 +155,7 @@ func (e *entity) act(ctx workflow.Context, verdicts []activities.FeedbackVerdict
 		Verdicts: verdicts,
 		Request:  fmt.Sprintf("feedback-%s-%d", workflow.GetInfo(ctx).FirstRunID, e.state.Looks),
 	}
-	acting := calling(ctx, fmt.Sprintf("%d verdicts", len(verdicts)), actWithin, actTotal)
+	acting := activities.WithBackground(ctx, fmt.Sprintf("%d verdicts", len(verdicts)), actWithin, actTotal)
 	var done activities.FeedbackDone
 	err := workflow.ExecuteActivity(acting, hands.ActOnFeedback, order).Get(ctx, &done)
 	if err != nil && !errors.Is(err, workflow.ErrCanceled) {
@@ -176,10 +176,4 @@ func (e *entity) markdown(verdicts []activities.FeedbackVerdict) string {
 		text += fmt.Sprintf("\n- %s `%s`: %s", v.Do, v.Key(), outcome)
 	}
 	return text
-}
-
-func calling(ctx workflow.Context, summary string, attempt, total time.Duration) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Summary: summary, Priority: activities.PriorityRead,
-	})
 }
