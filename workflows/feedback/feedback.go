@@ -106,12 +106,14 @@ func (e *entity) take(ctx workflow.Context) {
 		if !e.mail.ReceiveAsync(&b) {
 			break
 		}
-		e.state.listen(now, b)
-		if heard = true; e.version < versionTidied {
-			e.state.tidy(now)
+		if e.version < versionTidied {
+			e.state.absorb(now, b)
+			continue
 		}
+		e.state.listen(now, b)
+		heard = true
 	}
-	if heard && e.version >= versionTidied {
+	if heard {
 		e.state.tidy(now)
 	}
 }
