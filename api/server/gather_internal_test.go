@@ -24,7 +24,7 @@ func pair(t *testing.T) (ours *gathers, theirs net.Conn) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, theirs.SetDeadline(time.Now().Add(20*time.Second)))
-	return conn.(*gathers), theirs //nolint:forcetypeassert // what the test is about
+	return conn.(*gathers), theirs
 }
 
 // pieces is a response that sends what it is given in two, as net/http does.
