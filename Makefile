@@ -174,7 +174,7 @@ bench-go: ## go test -bench for decide, selectors and discovery, by benchstat
 	@bin/benchstat bin/bench-go.txt
 
 profile: tool-bench ## processor and memory of PART (discovery) at its sizes, into bin/profiles, and what is on top
-	@BENCH_PROFILE=bin/profiles bin/bench -profile bin/profiles $(BENCH) $(or $(PART),discovery) >/dev/null
+	-@BENCH_PROFILE=bin/profiles bin/bench -profile bin/profiles $(BENCH) $(or $(PART),discovery) >/dev/null
 	@for of in bin/profiles/*.cpu; do echo "$$of"; go tool pprof -top -nodecount 25 bin/bench "$$of" 2>/dev/null; done
 
 tool-bench: tool-temporal

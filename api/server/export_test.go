@@ -104,3 +104,9 @@ func Stuck(proxies []v1.Proxy, at time.Time) map[string]int { return worries(pro
 
 // Open counts the Proxies of each provider that let strangers in.
 func Open(proxies []v1.Proxy) map[string]int { return worries(proxies, open) }
+
+// HandOut answers as crawlers are answered all the time, or leaves it to the route.
+func (s *Server) HandOut(w http.ResponseWriter, r *http.Request) bool { return s.handOut(w, r) }
+
+// Route answers by the route alone.
+func (s *Server) Route(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }

@@ -107,11 +107,15 @@ func (s *Server) bound(next echo.HandlerFunc) echo.HandlerFunc {
 func setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		header := c.Response().Header()
-		header.Set(echo.HeaderXContentTypeOptions, "nosniff")
-		header.Set(echo.HeaderCacheControl, "no-store")
+		setUsual(header)
 		c.Response().Before(func() { allowHead(header) })
 		return next(c)
 	}
+}
+
+func setUsual(header http.Header) {
+	header.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	header.Set(echo.HeaderCacheControl, "no-store")
 }
 
 // answerErrors turns every error, and every panic, into a problem document.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -74,7 +75,7 @@ func operationChecks() map[string][]echo.MiddlewareFunc {
 func checkParameters(query []string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			for _, check := range []error{checkPath(c), checkQuery(c.Request().URL, query), checkHeaders(c)} {
+			for _, check := range []error{checkPath(c), checkQuery(c.Request().URL, query), checkHeaders(c.Request().Header)} {
 				if check != nil {
 					return check
 				}
@@ -162,8 +163,7 @@ func tooLong(field, value string, most int) error {
 // digits are a number that no parser has trouble with.
 var digits = regexp.MustCompile(`^(100000|[0-9]{1,5})$`)
 
-func checkHeaders(c echo.Context) error {
-	header := c.Request().Header
+func checkHeaders(header http.Header) error {
 	for _, name := range []string{idempotencyKey, ifMatch} {
 		if values := header.Values(name); len(values) > 1 {
 			return &problem{duplicateField, name, strings.Join(values, ", "), "is there more than once"}

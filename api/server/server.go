@@ -80,6 +80,9 @@ func New(fleet Fleet, opts Options) *Server {
 // Handler returns the routes. Discovery stays unknown until Run has loaded it.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.handOut(w, r) {
+			return
+		}
 		if r.Method == http.MethodHead { // net/http leaves the body out by its own request
 			r = r.WithContext(r.Context())
 			r.Method = http.MethodGet
@@ -124,7 +127,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 
 func (s *Server) serve(server *http.Server, listener net.Listener) error {
 	if s.tls == nil {
-		return server.Serve(listener)
+		return server.Serve(gathering{listener})
 	}
 	server.TLSConfig = s.tls.Clone()
 	return server.ServeTLS(listener, "", "")
@@ -142,6 +145,7 @@ func (s *Server) shutdown(ctx context.Context, server *http.Server) error {
 func (s *Server) httpServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
+		ConnContext:       withGathers,
 		ReadHeaderTimeout: s.limits.ReadHeader,
 		ReadTimeout:       s.limits.Read,
 		WriteTimeout:      s.limits.Write,

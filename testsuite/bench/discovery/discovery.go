@@ -4,17 +4,11 @@
 package discovery
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,6 +26,9 @@ const (
 	percent = 99
 	// generator is what asking takes, of this process, while ours answers and while nginx does.
 	generator = "generator"
+	// cpu is what a server takes for a request, its refreshes of the list with it. Other work
+	// on the machine changes it little.
+	cpu = " cpu per request"
 )
 
 // ask is one kind of request, to both servers.
@@ -60,7 +57,8 @@ func Part() frame.Part {
 			must = frame.RatioAtLeast(0.4)
 		}
 		p.Figures = append(p.Figures,
-			frame.Figure{Name: a.name, Unit: "1/s", Must: must, At: most}, frame.Figure{Name: a.name + " p99", Unit: "ms"})
+			frame.Figure{Name: a.name, Unit: "1/s", Must: must, At: most}, frame.Figure{Name: a.name + " p99", Unit: "ms"},
+			frame.Figure{Name: a.name + cpu, Unit: "us"})
 	}
 	p.Figures = append(p.Figures, frame.Figure{Name: generator, Unit: "cores"})
 	return p
@@ -134,14 +132,15 @@ func (s *scene) run(ctx context.Context, _ int) (frame.Samples, error) {
 		var base, value series
 		for turn := range turns {
 			err := frame.Turns(turn,
-				func() error { return base.add(ctx, s.load(a, s.nginx.address, "/"+a.file)) },
-				func() error { return value.add(ctx, s.load(a, s.own.address, a.path)) })
+				func() error { return base.add(ctx, s.load(a, s.nginx.address, "/"+a.file), s.nginx.spent) },
+				func() error { return value.add(ctx, s.load(a, s.own.address, a.path), s.own.spent) })
 			if err != nil {
 				return nil, err
 			}
 		}
 		samples[a.name] = frame.Sample{Value: value.rate(), Baseline: base.rate()}
 		samples[a.name+" p99"] = frame.Sample{Value: value.p99(), Baseline: base.p99()}
+		samples[a.name+cpu] = frame.Sample{Value: value.each(), Baseline: base.each()}
 		nginx.took, nginx.cores = nginx.took+base.took, nginx.cores+base.cores
 		own.took, own.cores = own.took+value.took, own.cores+value.cores
 	}
@@ -162,14 +161,24 @@ func (s *scene) load(a ask, address, path string) load.Load {
 type series struct {
 	times       []float64 // of each request, in seconds
 	took, cores float64   // seconds: of all turns, and of the processors that the generator took
+	server      time.Duration
 }
 
-func (s *series) add(ctx context.Context, l load.Load) error {
+func (s *series) add(ctx context.Context, l load.Load, server func() (time.Duration, error)) error {
 	before := spent()
+	begun, err := server()
+	if err != nil {
+		return err
+	}
 	o, err := l.Run(ctx)
 	s.times, s.took, s.cores = append(s.times, o.Times...), s.took+o.Took, s.cores+spent()-before
-	return err
+	ended, fault := server()
+	s.server += ended - begun
+	return errors.Join(err, fault)
 }
+
+// each is what the server took for a request, in microseconds.
+func (s *series) each() float64 { return float64(s.server.Microseconds()) / float64(len(s.times)) }
 
 func (s *series) rate() float64 { return float64(len(s.times)) / s.took }
 
@@ -185,71 +194,4 @@ func spent() float64 {
 		return 0
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
-}
-
-// own is our server, in a process of its own as nginx is.
-type own struct {
-	address string
-	cmd     *exec.Cmd
-	input   io.Closer
-}
-
-// ProfileEnv names the folder where the server writes its profile; unset: nowhere.
-const ProfileEnv = "BENCH_PROFILE"
-
-func newOwn(ctx context.Context, size int) (*own, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{Serve, "-size", strconv.Itoa(size)}
-	if dir := os.Getenv(ProfileEnv); dir != "" {
-		args = append(args, "-profile", filepath.Join(dir, fmt.Sprintf("discovery-server-%d.cpu", size)))
-	}
-	o := &own{cmd: exec.Command(self, args...)} //nolint:gosec,noctx // closed by close
-	o.cmd.Stderr = os.Stderr
-	if o.input, err = o.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := o.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := o.cmd.Start(); err != nil {
-		return nil, err
-	}
-	first, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the server of %d proxies did not start: %w", size, err), o.close())
-	}
-	o.address = strings.TrimSpace(first)
-	return o, o.ready(ctx)
-}
-
-// ready waits until there is a list.
-func (o *own) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, upWithin)
-	defer cancel()
-	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.address+"/v1/discovery?format=txt", nil)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the list of %s: %w", o.address, ctx.Err())
-		}
-	}
-}
-
-func (o *own) close() error {
-	return errors.Join(o.input.Close(), o.cmd.Wait())
 }

@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/egressfleet/egressfleet/testsuite/ports"
+	"github.com/egressfleet/egressfleet/testsuite/usage"
 )
 
 // conf is Debian's own, but without a log of requests, which ours does not write either,
@@ -120,6 +123,27 @@ func up(ctx context.Context, address string) error {
 			return fmt.Errorf("waiting for %s: %w", address, err)
 		}
 	}
+}
+
+// spent is the processor time of its workers.
+func (n *nginx) spent() (sum time.Duration, err error) {
+	master := strconv.Itoa(n.cmd.Process.Pid)
+	workers, err := os.ReadFile(filepath.Join("/proc", master, "task", master, "children")) //nolint:gosec // of /proc
+	if err != nil {
+		return 0, err
+	}
+	for worker := range strings.FieldsSeq(string(workers)) {
+		pid, err := strconv.Atoi(worker)
+		if err != nil {
+			return 0, err
+		}
+		u, err := usage.Of(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += u.CPU()
+	}
+	return sum, nil
 }
 
 func (n *nginx) close() error {
