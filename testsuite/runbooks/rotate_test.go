@@ -18,12 +18,20 @@ func TestRotationsNeedNoRestart(t *testing.T) {
 	w := newWorld(t)
 	w.want("google", "gcp", "Running")
 	w.want("pod", "kubernetes", "Running")
+	w.setsTheRetention()
 	w.rotatesATokenOfTheAPI()
 	w.rotatesTheKeyOfGCP()
 	w.rotatesTheTokenOfKubernetes()
 	w.keepsWhatServesWhereAFileIsBad()
 	require.True(t, w.runs(), "the worker is the one of the beginning")
 	w.rotatesTheKeysOfTheCodec()
+}
+
+// setsTheRetention is what docs/production.md begins with.
+func (w *world) setsTheRetention() {
+	w.shell(w.typed("../production.md", "--retention"))
+	said := w.shell("bin/temporal operator namespace describe --namespace default --output json")
+	require.Contains(w.t, said, `"workflowExecutionRetentionTtl": "604800s"`)
 }
 
 // rotatesATokenOfTheAPI puts one beside the first, and takes it out again.

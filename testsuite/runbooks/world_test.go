@@ -27,7 +27,9 @@ import (
 
 const (
 	soon = 2 * time.Minute // generous: the machine may be busy
-	tick = 200 * time.Millisecond
+	// typedWithin bounds a block of a page, some of which run dozens of commands.
+	typedWithin = 10 * time.Minute
+	tick        = 200 * time.Millisecond
 )
 
 // world is a worker with two providers that ask for credentials, whose histories are
@@ -171,7 +173,7 @@ func (w *world) shell(line string, env ...string) (out string) {
 }
 
 func (w *world) try(line string, env ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
+	ctx, cancel := context.WithTimeout(w.t.Context(), typedWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir = w.dir
