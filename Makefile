@@ -16,7 +16,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 .DEFAULT_GOAL := help
 .PHONY: help run run-gcp-fake clean-dev test test-race test-tools test-netns test-integration-kvm test-integration-gcp \
 	contract chaos chaos-fleet chaos-gcp fuzz lint verify build generate \
-	replay-record clean test-integration-kubernetes needs-kubernetes \
+	replay-record clean test-runbooks test-integration-kubernetes needs-kubernetes \
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
 	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
@@ -83,6 +83,11 @@ test-alerts: tool-temporal build ## the alerts and the dashboard, by promtool an
 	@for tool in prometheus promtool curl; do command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: \
 	apt-get install -y --no-install-recommends prometheus curl" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/alerts
+
+test-runbooks: tool-temporal build ## credentials, tokens and codec keys rotated by the commands of their pages
+	@for tool in curl openssl; do command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: \
+	apt-get install -y --no-install-recommends curl openssl" >&2; exit 1; }; done
+	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/runbooks
 
 # What a run that was cut off leaves is in namespaces of its own, and goes with them.
 test-netns: tool-temporal ## the second prober between network namespaces, with squid and tinyproxy; Linux, root

@@ -29,16 +29,17 @@ const (
 // restricted has the API server refuse every Pod that the profile does not allow.
 var restricted = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 
-// cluster is an API server and the controllers; there is no node, and no Pod runs.
+// cluster is an API server and the controllers; without nodes of kwok no Pod runs.
 type cluster struct {
 	*kubelab.Cluster
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T, o kubelab.Options) *cluster {
 	t.Helper()
-	c, err := kubelab.Start(t.Context(), kubelab.Options{Dir: t.TempDir()})
+	o.Dir = t.TempDir()
+	c, err := kubelab.Start(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	config, err := clientcmd.BuildConfigFromFlags("", c.AdminFile())
@@ -110,7 +111,7 @@ func (c *cluster) crds(t *testing.T) {
 
 func TestEveryObjectIsTakenByTheAPIServer(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newCluster(t, kubelab.Options{})
 	c.crds(t)
 	for name := range valueFiles(t) {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 type evidence struct {
 	Proxies, Kills int
 	Adopted        int      // proxies that were brought back after the database was lost
+	Restored       int      // proxies that an old backup did not know, and that were brought back
 	Astray         []string // what was not as it was promised when the time to settle was over
 	Collected      int      // instances that orphan collection deleted after the loss
 	Touched        []string // what happened at the backend from the loss until all were adopted
@@ -58,6 +59,9 @@ func judge(e evidence) (v verdict) {
 	}
 	if e.Adopted != e.Proxies {
 		v.note("%d of %d proxies were adopted", e.Adopted, e.Proxies)
+	}
+	if e.Restored != groupOf {
+		v.note("%d of %d proxies that the backup did not know were adopted", e.Restored, groupOf)
 	}
 	for _, line := range e.Weak {
 		v.note("this run proves too little: %s", line)

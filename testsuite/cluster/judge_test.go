@@ -20,7 +20,9 @@ func happening(came bool, uid string) gcefake.Happening {
 }
 
 // flawless is a run with nothing wrong.
-func flawless() evidence { return evidence{Proxies: 200, Kills: leastKills, Adopted: 200} }
+func flawless() evidence {
+	return evidence{Proxies: 200, Kills: leastKills, Adopted: 200, Restored: groupOf}
+}
 
 func TestEveryFaultFailsARun(t *testing.T) {
 	t.Parallel()
@@ -35,6 +37,7 @@ func TestEveryFaultFailsARun(t *testing.T) {
 		"an instance that adoption touched": {func(e *evidence) { e.Touched = []string{"i"} }, verdict{}},
 		"an instance that was collected":    {func(e *evidence) { e.Collected = 1 }, verdict{}},
 		"a proxy that was not brought back": {func(e *evidence) { e.Adopted-- }, verdict{}},
+		"one that no backup knew":           {func(e *evidence) { e.Restored-- }, verdict{}},
 		"a kill during which nobody worked": {func(e *evidence) { e.Weak = []string{"x"} }, verdict{}},
 		"a process that was never killed":   {func(e *evidence) { e.Kills-- }, verdict{}},
 	} {

@@ -87,11 +87,11 @@ func (w *world) run(ctx context.Context) (e evidence, err error) {
 	return w.evidence, nil
 }
 
-// live is a storm of changes and kills, two rolls of the workers, a rest, the loss of Temporal's
-// database, and the end of all proxies.
+// live is a storm of changes and kills, two rolls of the workers, a rest, an old backup in the
+// place of Temporal's databases, their loss, and the end of all proxies.
 func (w *world) live(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.storm, w.roll, w.rest, w.lose, w.end,
+		w.storm, w.roll, w.rest, w.restore, w.lose, w.end,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -102,8 +102,12 @@ func (w *world) live(ctx context.Context) error {
 
 // each lets all customers do something at the same time.
 func (w *world) each(ctx context.Context, do func(context.Context, *customer) error) error {
+	return some(ctx, w.customers, do)
+}
+
+func some(ctx context.Context, of []*customer, do func(context.Context, *customer) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, c := range w.customers {
+	for _, c := range of {
 		group.Go(func() error { return do(ctx, c) })
 	}
 	return group.Wait()

@@ -22,10 +22,8 @@ func (w *world) lose(ctx context.Context) error {
 		return err
 	}
 	past := len(w.cloud.History())
-	for _, s := range w.servers {
-		if err := s.kill(); err != nil {
-			return err
-		}
+	if err := w.killServers(); err != nil {
+		return err
 	}
 	if err := w.database.lose(ctx); err != nil {
 		return err
@@ -46,6 +44,15 @@ func (w *world) lose(ctx context.Context) error {
 	return nil
 }
 
+func (w *world) killServers() error {
+	for _, s := range w.servers {
+		if err := s.kill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func touched(h gcefake.Happening) string {
 	what := "deleted"
 	if h.Came {
@@ -57,16 +64,7 @@ func touched(h gcefake.Happening) string {
 // begin does what an operator does: ends the fleet, makes a new database, and begins with
 // it. Which build is current was known to the old one only.
 func (w *world) begin(ctx context.Context) error {
-	var group errgroup.Group
-	for n := range pairs {
-		for _, p := range []*program{w.workers[n], w.apis[n]} {
-			group.Go(func() error {
-				_, err := p.stop()
-				return err
-			})
-		}
-	}
-	if err := group.Wait(); err != nil {
+	if err := w.stopFleet(); err != nil {
 		return err
 	}
 	if err := w.database.create(ctx); err != nil {
@@ -83,6 +81,20 @@ func (w *world) begin(ctx context.Context) error {
 	}
 	w.say("everything is up again, with a new database")
 	return nil
+}
+
+// stopFleet ends the workers and the APIs as a supervisor does.
+func (w *world) stopFleet() error {
+	var group errgroup.Group
+	for n := range pairs {
+		for _, p := range []*program{w.workers[n], w.apis[n]} {
+			group.Go(func() error {
+				_, err := p.stop()
+				return err
+			})
+		}
+	}
+	return group.Wait()
 }
 
 // ageless lets orphan collection judge instances of any age: those of this run are minutes

@@ -62,9 +62,10 @@ func (w *world) rollTo(ctx context.Context, build string) error {
 }
 
 // makeCurrent gives the work to the workers of a build. Temporal learns of a version by its
-// first poll.
+// first poll, and writes it down by a workflow of its own: where both its servers have been
+// killed shortly before, that one takes its time, too.
 func (w *world) makeCurrent(ctx context.Context, build string) error {
-	return w.until(ctx, startWithin, "build "+build+" becomes the current one", func(ctx context.Context) error {
+	return w.until(ctx, settleWithin, "build "+build+" becomes the current one", func(ctx context.Context) error {
 		return w.cli(ctx, "worker", "deployment", "set-current-version", "--deployment-name", deployment,
 			"--build-id", build, "--yes")
 	})
