@@ -15,7 +15,9 @@ import (
 func TestAFleetComesAndGoes(t *testing.T) {
 	t.Parallel()
 	backend := fake.New(stage.Provider, fake.WithInstallation(Installation))
-	f, err := Open(t.Context(), Options{Backends: map[string]providers.Provider{stage.Provider: backend}, Timing: proxy.DefaultTiming()})
+	f, err := Open(t.Context(), Options{
+		Backends: map[string]providers.Provider{stage.Provider: backend}, Timing: proxy.DefaultTiming(),
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	require.NoError(t, f.Put(t.Context(), 0, 3, v1.ProxySpec{Provider: stage.Provider, Port: 3128}))
