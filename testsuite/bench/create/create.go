@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.temporal.io/sdk/worker"
-
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -85,18 +83,6 @@ type scene struct {
 	name      string // of all that this scene makes
 }
 
-// workerOptions are those of production, but for what it takes from its memory.
-func workerOptions() worker.Options {
-	const mostPollers, tasks = 16, 200
-	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
-		MaximumNumberOfPollers: mostPollers,
-	})
-	return worker.Options{
-		MaxConcurrentActivityExecutionSize: tasks, MaxConcurrentWorkflowTaskExecutionSize: tasks,
-		WorkflowTaskPollerBehavior: pollers, ActivityTaskPollerBehavior: pollers,
-	}
-}
-
 func open(ctx context.Context, c crowd) (_ frame.Scene, err error) {
 	s := &scene{
 		crowd: c, name: "b" + strconv.FormatInt(time.Now().UnixMilli(), 36), stopTwin: func() {},
@@ -104,13 +90,13 @@ func open(ctx context.Context, c crowd) (_ frame.Scene, err error) {
 	}
 	s.fleet, s.processes, err = openFleet(ctx, live.Options{
 		Backends: map[string]providers.Provider{stage.Provider: s.backend},
-		Timing:   proxy.DefaultTiming(), Worker: workerOptions(),
+		Timing:   proxy.DefaultTiming(), Worker: live.AsInProduction(),
 	})
 	if err != nil {
 		return frame.Scene{}, err
 	}
 	s.bare.temporal = s.fleet.Temporal
-	s.stopTwin, err = serveTwin(s.fleet.Temporal, workerOptions())
+	s.stopTwin, err = serveTwin(s.fleet.Temporal, live.AsInProduction())
 	for _, first := range []func(context.Context) error{s.warm, s.compare} {
 		if err == nil {
 			err = first(ctx)

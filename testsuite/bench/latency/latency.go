@@ -30,6 +30,7 @@ const (
 	slack = time.Second
 	// doneWithin is long after every limit: a figure that is not measured is a fault.
 	doneWithin = time.Minute
+	tries      = 5
 
 	idle, slow = "idle", "slow" // the providers
 )
@@ -74,11 +75,12 @@ func open(ctx context.Context, size int) (_ frame.Scene, err error) {
 	}
 	s.fleet, err = live.Open(ctx, live.Options{
 		Backends: map[string]providers.Provider{idle: s.idle, slow: s.slow}, Timing: proxy.DefaultTiming(),
+		Worker: live.AsInProduction(),
 	})
 	if err != nil {
 		return frame.Scene{}, err
 	}
-	err = s.fleet.Put(ctx, 0, size, v1.ProxySpec{Provider: idle, Port: port})
+	err = s.put(ctx, 0, size, idle)
 	if err == nil {
 		err = s.fleet.Await(ctx, size, v1.PhaseRunning)
 	}
@@ -108,7 +110,19 @@ func (s *scene) run(ctx context.Context, _ int) (frame.Samples, error) {
 func (s *scene) add(ctx context.Context, provider string) (first int, err error) {
 	first = s.next
 	s.next += samples
-	return first, s.fleet.Put(ctx, first, s.next, v1.ProxySpec{Provider: provider, Port: port})
+	return first, s.put(ctx, first, s.next, provider)
+}
+
+// put asks again for what was not answered in time: it is not measured, and asking again
+// has no other effect.
+func (s *scene) put(ctx context.Context, from, to int, provider string) (err error) {
+	for range tries {
+		err = s.fleet.Put(ctx, from, to, v1.ProxySpec{Provider: provider, Port: port})
+		if !errors.Is(err, fleet.ErrUnavailable) {
+			return err
+		}
+	}
+	return err
 }
 
 // leave measures deletes, one after the other.

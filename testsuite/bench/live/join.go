@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
@@ -42,4 +43,16 @@ func dial(ctx context.Context, address, namespace string) (client.Client, error)
 		HostPort: address, Namespace: namespace, Logger: devserver.Quiet(),
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
 	})
+}
+
+// AsInProduction is how much a worker does at once where its memory does not bound it.
+func AsInProduction() worker.Options {
+	const mostPollers, tasks = 16, 200
+	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		MaximumNumberOfPollers: mostPollers,
+	})
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize: tasks, MaxConcurrentWorkflowTaskExecutionSize: tasks,
+		WorkflowTaskPollerBehavior: pollers, ActivityTaskPollerBehavior: pollers,
+	}
 }
