@@ -20,7 +20,7 @@ STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 	vet format generated tidy layers ledger clean-tree tool-temporal tool-lint tool-kubernetes \
 	test-chart tool-helm compose-check e2e-memory \
 	dist release-check release-notes tool-sbom tool-vuln govulncheck licences \
-	tool-jaeger test-traces tool-temporal-server e2e-cluster bench bench-go profile tool-bench test-alerts
+	tool-jaeger test-traces tool-temporal-server e2e-cluster bench bench-create-cluster bench-go profile tool-bench test-alerts
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -164,13 +164,18 @@ needs-kubernetes:
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
 
-# `make bench-NAME` is one part: discovery, probes, sweep. SIZES=10,100,1000 and RUNS=1 are for a first look.
+# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency. SIZES=10,100,1000 and RUNS=1 are for a first look.
 BENCH := $(if $(SIZES),-sizes $(SIZES)) $(if $(RUNS),-runs $(RUNS))
 bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; a quarter of an hour; Debian's nginx
 	@bin/bench $(BENCH)
 
 bench-%: tool-bench
 	@bin/bench $(BENCH) $*
+
+# The server and the database of `make e2e-cluster`: Linux, root, Debian's postgresql and iproute2.
+bench-create-cluster: tool-temporal tool-temporal-server build tool-bench ## bench-create on two Temporal servers and PostgreSQL
+	@go build -o bin/cluster ./testsuite/cluster
+	@bin/cluster bin/bench $(BENCH) create
 
 bench-go: ## go test -bench for decide, selectors and discovery, by benchstat
 	@$(TOOL) benchstat

@@ -80,21 +80,26 @@ func (c *Client) remove(
 	if err := d.Validate(); err != nil {
 		return v1.Proxy{}, err
 	}
-	p, err := c.Get(ctx, namespace, name)
-	if err != nil && !errors.Is(err, errNotTaken) {
-		return v1.Proxy{}, err
-	}
-	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
 	id := proxy.WorkflowID(namespace, name)
 	wish := proxy.DeleteInput{Only: only, Reason: d.Reason, SkipCleanup: d.SkipCleanup}
 	asked, cancel := context.WithTimeout(ctx, answerWithin/2)
 	defer cancel()
 	r, err := c.tell(asked, update(id, "", proxy.UpdateDelete, wish))
 	// A signal cannot be refused, so a wish with a condition is never left as one.
-	if err != nil && only == (proxy.Only{}) && !errors.Is(err, ErrNotFound) && !refusal(err) && ctx.Err() == nil {
-		return p, translate(c.temporal.SignalWorkflow(ctx, id, "", proxy.SignalDelete, wish))
+	if err == nil || only != (proxy.Only{}) || errors.Is(err, ErrNotFound) || refusal(err) || ctx.Err() != nil {
+		return r.Proxy, err
 	}
-	return r.Proxy, err
+	return c.leaveSignal(ctx, namespace, name, wish)
+}
+
+// leaveSignal leaves the wish with Temporal, and returns the proxy as it is shown now.
+func (c *Client) leaveSignal(ctx context.Context, namespace, name string, wish proxy.DeleteInput) (v1.Proxy, error) {
+	p, err := c.Get(ctx, namespace, name)
+	if err != nil && !errors.Is(err, errNotTaken) {
+		return v1.Proxy{}, err
+	}
+	p.Metadata.Namespace, p.Metadata.Name = namespace, name // also of one that has shown nothing yet
+	return p, translate(c.temporal.SignalWorkflow(ctx, proxy.WorkflowID(namespace, name), "", proxy.SignalDelete, wish))
 }
 
 // message sends an update to a proxy that is there, unless it can never be right.

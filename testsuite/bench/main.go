@@ -15,8 +15,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/egressfleet/egressfleet/testsuite/bench/create"
 	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
+	"github.com/egressfleet/egressfleet/testsuite/bench/latency"
 	"github.com/egressfleet/egressfleet/testsuite/bench/probes"
 	"github.com/egressfleet/egressfleet/testsuite/bench/sweep"
 	"github.com/egressfleet/egressfleet/testsuite/outcome"
@@ -24,7 +26,10 @@ import (
 
 // parts are all that there are, in the order in which they run.
 func parts() []frame.Part {
-	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part()}
+	return []frame.Part{
+		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), create.Part(), create.Clients(),
+		latency.Part(),
+	}
 }
 
 func main() {

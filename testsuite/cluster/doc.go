@@ -4,5 +4,6 @@
 // Temporal is lost. The backend is the Compute Engine of testsuite/gcefake, which counts
 // what was made twice. It is Linux's, and may import every room. Start reading at
 // world.live in life.go, then judge.go. `make e2e-cluster` runs it; its last line is the
-// outcome.
+// outcome. `cluster COMMAND` has the servers and the database only, and runs a command
+// beside them.
 package main

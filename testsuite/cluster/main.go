@@ -53,8 +53,12 @@ func outside() error {
 	return os.RemoveAll(dir)
 }
 
-// play lives one life and prints the outcome as the last line.
+// play lives one life and prints the outcome as the last line, or runs the command that it
+// was given.
 func play(ctx context.Context, out io.Writer) (clean bool, err error) {
+	if len(os.Args) > 1 {
+		return beside(ctx, out, os.Args[1:])
+	}
 	begun := time.Now()
 	w := &world{out: out, begun: begun, dir: os.Getenv(envDir)}
 	e, err := w.run(ctx)

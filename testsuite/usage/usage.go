@@ -85,3 +85,51 @@ func field(text, name string) string {
 	}
 	return ""
 }
+
+// Family is the processor time of a process and of all that it started: those that have
+// ended count once somebody has waited for them.
+func Family(pid int) (all time.Duration, err error) {
+	stats := map[int]string{}
+	found, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range found {
+		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if text, err := os.ReadFile(path); err == nil { //nolint:gosec // of /proc; it may have ended since
+			stats[id] = string(text)
+		}
+	}
+	if stats[pid] == "" {
+		return 0, fmt.Errorf("process %d: %w", pid, os.ErrNotExist)
+	}
+	return family(stats, pid)
+}
+
+// family adds up a process and its children in the texts of /proc/PID/stat.
+func family(stats map[int]string, pid int) (time.Duration, error) {
+	const ppid, utime, cstime = 1, 11, 14 // of the fields after the name
+	words := strings.Fields(stats[pid][strings.LastIndexByte(stats[pid], ')')+1:])
+	if len(words) <= cstime {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields after the name", pid, len(words))
+	}
+	var all time.Duration
+	for _, word := range words[utime : cstime+1] {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		all += time.Duration(n) * time.Second / ticks
+	}
+	for child, text := range stats {
+		if of := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]); len(of) <= ppid || of[ppid] != strconv.Itoa(pid) {
+			continue
+		}
+		more, err := family(stats, child)
+		if err != nil {
+			return 0, err
+		}
+		all += more
+	}
+	return all, nil
+}

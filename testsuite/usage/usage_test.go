@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -29,4 +30,28 @@ func TestUsageIsReadFromProc(t *testing.T) {
 		_, err := Parse(broken[0], broken[1])
 		require.Error(t, err, name)
 	}
+}
+
+func TestAFamilyIsAProcessAndAllThatItStarted(t *testing.T) {
+	t.Parallel()
+	// The fields after the name: state, parent, and from the twelfth on user, kernel, and those of ended children.
+	of := func(parent, user, kernel, childrenUser, childrenKernel string) string {
+		return "1 (a name) S " + parent + " 1 1 0 -1 0 0 0 0 0 " + user + " " + kernel + " " + childrenUser + " " +
+			childrenKernel + " 20 0"
+	}
+	stats := map[int]string{
+		10: of("1", "100", "10", "1000", "200"), 11: of("10", "5", "5", "0", "0"), 12: of("11", "30", "0", "0", "0"),
+		20: of("1", "9999", "0", "0", "0"), 21: of("20", "7", "0", "0", "0"),
+	}
+	all, err := family(stats, 10)
+	require.NoError(t, err)
+	require.Equal(t, 13500*time.Millisecond, all)
+	_, err = family(map[int]string{10: "10 (cut) S 1"}, 10)
+	require.ErrorContains(t, err, "2 fields after the name")
+
+	mine, err := Family(os.Getpid())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, mine, time.Duration(0))
+	_, err = Family(1 << 30)
+	require.ErrorIs(t, err, os.ErrNotExist)
 }

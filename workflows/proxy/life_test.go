@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
@@ -598,4 +599,40 @@ func TestWhatACallerSaysIsCut(t *testing.T) {
 		sc.SignalWorkflow(SignalDelete, Why{Reason: long})
 	})
 	sc.runs()
+}
+
+// The watch of a running instance waits at the server: to cancel it is one more workflow
+// task of every delete.
+func TestADeleteLeavesTheSlowWatchAndAnythingElseCancelsIt(t *testing.T) {
+	t.Run("delete", func(t *testing.T) {
+		sc := newScene(t)
+		cancelled := sc.cancelled()
+		sc.deleteAt(time.Hour / 2)
+		sc.runs()
+		require.Empty(t, *cancelled)
+	})
+	t.Run("delete, in a run of before", func(t *testing.T) {
+		sc := newScene(t)
+		sc.OnGetVersion(changeRound, workflow.Version(versionFirst), workflow.Version(versionNewest)).
+			Return(workflow.Version(versionPrepare))
+		cancelled := sc.cancelled()
+		sc.deleteAt(time.Hour / 2)
+		sc.runs()
+		require.Equal(t, []string{"AwaitChange"}, *cancelled)
+	})
+	t.Run("replace", func(t *testing.T) {
+		sc := newScene(t)
+		cancelled := sc.cancelled()
+		sc.at(time.Hour/2, func() { sc.tell(UpdateReplace, "replace", ReplaceInput{}) })
+		sc.deleteAt(time.Hour)
+		sc.runs()
+		require.Equal(t, []string{"AwaitChange"}, *cancelled)
+	})
+}
+
+// cancelled returns the activities that are cancelled, by their names.
+func (sc *scene) cancelled() *[]string {
+	names := &[]string{}
+	sc.SetOnActivityCanceledListener(func(info *activity.Info) { *names = append(*names, info.ActivityType.Name) })
+	return names
 }

@@ -139,10 +139,12 @@ func (e *entity) round(ctx workflow.Context) plan {
 
 // wait blocks until the watch or the timer of the plan is ready, or a message wants
 // a round, which cancels it.
-func (e *entity) wait(ctx workflow.Context, w wait) {
-	ctx, cancel := workflow.WithCancel(ctx)
+func (e *entity) wait(outer workflow.Context, w wait) {
+	ctx, cancel := workflow.WithCancel(outer)
 	defer cancel()
-	f := e.start(ctx, w)
+	watching, let := e.watching(ctx, outer, w)
+	defer let()
+	f := e.start(watching, w)
 	ended := func() bool { return e.woken || f.IsReady() || e.outgrown(ctx) }
 	hold, late := clock{summary: "the hold ends by itself"}, clock{summary: "a deadline passes"}
 	watched := e.watchedDeadline(ctx, w)
@@ -162,6 +164,21 @@ func (e *entity) wait(ctx workflow.Context, w wait) {
 		e.state.Wait = nil
 	}
 	e.seen = e.saw(ctx, w, f)
+}
+
+// watching returns where a wait has its watch, and what ends that. A delete leaves the slow
+// watch of a running instance: to cancel it is one more workflow task, and it ends with
+// the workflow.
+func (e *entity) watching(ctx, outer workflow.Context, w wait) (of workflow.Context, end func()) {
+	if e.version < versionLetGo || w != watch(paceSteady) {
+		return ctx, func() {}
+	}
+	of, cancel := workflow.WithCancel(outer)
+	return of, func() {
+		if !e.state.Deleting {
+			cancel()
+		}
+	}
 }
 
 // saw is what a wait ended with; nil for nothing that the next round has to know. Who

@@ -94,8 +94,7 @@ func Serve(ctx context.Context, args ...string) (_ *Fleet, err error) {
 		return nil, err
 	}
 	f.Server = server
-	f.Temporal, err = client.DialContext(ctx, client.Options{HostPort: server.Address, Logger: devserver.Quiet()})
-	if err != nil {
+	if f.Temporal, err = dial(ctx, server.Address, client.DefaultNamespace); err != nil {
 		return nil, err
 	}
 	f.Client = fleet.New(f.Temporal, Installation)
