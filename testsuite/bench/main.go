@@ -18,13 +18,14 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/probes"
+	"github.com/egressfleet/egressfleet/testsuite/bench/start"
 	"github.com/egressfleet/egressfleet/testsuite/bench/sweep"
 	"github.com/egressfleet/egressfleet/testsuite/outcome"
 )
 
 // parts are all that there are, in the order in which they run.
 func parts() []frame.Part {
-	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part()}
+	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), start.Part()}
 }
 
 func main() {
