@@ -67,7 +67,7 @@ func TestAFaultIsSaidWhenItChangesAndOnceAMinute(t *testing.T) {
 		said := func(seconds int) int {
 			log.Reset()
 			for range seconds {
-				time.Sleep(lookEvery)
+				<-time.After(lookEvery)
 				p.Now()
 			}
 			return strings.Count(log.String(), "\n")

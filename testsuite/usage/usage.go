@@ -94,7 +94,7 @@ func Share(pid int) (int64, error) {
 func ParseShare(rollup string) (int64, error) {
 	kibibytes, err := strconv.ParseInt(field(rollup, "Pss:"), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("Pss: %w", err)
+		return 0, fmt.Errorf("the share, Pss: %w", err)
 	}
 	return kibibytes << 10, nil
 }
