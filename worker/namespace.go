@@ -36,7 +36,7 @@ func (p *process) findNamespace(ctx context.Context) error {
 }
 
 // awaitNamespace does a step, and again for as long as patience while Temporal does not
-// know the namespace. Another error is returned at once.
+// know the namespace, or is too busy to answer in time. Another error is returned at once.
 func awaitNamespace(
 	ctx context.Context, namespace string, patience time.Duration, log *slog.Logger, step func(context.Context) error,
 ) error {
@@ -44,15 +44,21 @@ func awaitNamespace(
 	defer cancel()
 	for told := false; ; told = true {
 		err := step(ctx)
-		if !unknownNamespace(err) {
+		unknown := unknownNamespace(err)
+		if !unknown && !late(err) {
 			return err
 		}
-		if !told {
+		if !unknown {
+			log.Warn("temporal does not answer in time", slog.String("error", err.Error()))
+		} else if !told {
 			log.Warn("temporal does not know the namespace yet", slog.String("namespace", namespace),
 				slog.Duration("waitingFor", patience))
 		}
 		select {
 		case <-within.Done():
+			if !unknown {
+				return err
+			}
 			return fmt.Errorf("temporal.namespace: %q: Temporal did not get to know it within %s: "+
 				"`temporal operator namespace create --namespace %s` makes it: %w", namespace, patience, namespace, err)
 		case <-time.After(dialPause):
@@ -63,4 +69,11 @@ func awaitNamespace(
 func unknownNamespace(err error) bool {
 	_, unknown := errors.AsType[*serviceerror.NamespaceNotFound](err)
 	return unknown
+}
+
+// late reports whether an answer did not come in time: a server that is busy, or that has
+// just lost one of its own.
+func late(err error) bool {
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return late || errors.Is(err, context.DeadlineExceeded)
 }

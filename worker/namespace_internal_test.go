@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,6 +21,7 @@ func TestANamespaceThatIsNotThereYetIsWaitedFor(t *testing.T) {
 	other := errors.New("no such search attribute")
 	for name, row := range map[string]struct {
 		unknown int   // so many times
+		how     error // nil: the namespace is
 		then    error // what the step says after that
 		calls   int
 		took    time.Duration
@@ -31,6 +33,9 @@ func TestANamespaceThatIsNotThereYetIsWaitedFor(t *testing.T) {
 		"it never comes": {
 			unknown: 100, calls: 6, took: 11 * time.Second, says: "namespace=crawl",
 			err: `temporal.namespace: "crawl": Temporal did not get to know it within 11s`,
+		},
+		"a server is busy, once": {
+			unknown: 1, how: serviceerror.NewDeadlineExceeded("busy"), calls: 2, took: dialPause, says: "not answer in time",
 		},
 		"something else is wrong": {then: other, calls: 1, err: other.Error()},
 		"it comes, and something else is wrong": {
@@ -44,7 +49,7 @@ func TestANamespaceThatIsNotThereYetIsWaitedFor(t *testing.T) {
 				err := awaitNamespace(t.Context(), "crawl", 11*time.Second, slog.New(slog.NewTextHandler(out, nil)),
 					func(context.Context) error {
 						if calls++; calls <= row.unknown {
-							return serviceerror.NewNamespaceNotFound("crawl")
+							return cmp.Or(row.how, error(serviceerror.NewNamespaceNotFound("crawl")))
 						}
 						return row.then
 					})
