@@ -10,6 +10,10 @@ RACY     := ./providers/... ./workflows/... ./activities/... ./internal/... ./te
 	./testsuite/providertest/... ./testsuite/toy/...
 # The longest package starts a Temporal server and real proxies.
 TIMEOUT  := 15m
+# These two wait for most of their time, and are the longest: they begin first, and one
+# package more than there are processors is tested at a time.
+LONGEST  := ./testsuite/realserver ./testsuite/e2e
+AT_ONCE   = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # A revision is stamped where git can tell it.
 STAMP     = $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
@@ -38,7 +42,7 @@ clean-dev: build ## remove the instances and the state that `make run` left
 	@exec bin/starter dev clean
 
 test: tool-temporal build ## unit, workflow, conformance, replay, layer and end-to-end tests
-	go test -timeout $(TIMEOUT) $(PACKAGES)
+	go test -p $(AT_ONCE) -timeout $(TIMEOUT) $(if $(filter ./...,$(PACKAGES)),$(LONGEST)) $(PACKAGES)
 
 test-race: tool-temporal ## the packages that are called concurrently, under the race detector
 	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(RACY)
@@ -164,7 +168,7 @@ needs-kubernetes:
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
 
-# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency. SIZES=10,100,1000 and RUNS=1 are for a first look.
+# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency, start. SIZES=10,100,1000 and RUNS=1 are for a first look.
 BENCH := $(if $(SIZES),-sizes $(SIZES)) $(if $(RUNS),-runs $(RUNS))
 bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; a quarter of an hour; Debian's nginx
 	@bin/bench $(BENCH)

@@ -90,10 +90,15 @@ type Claim struct {
 	Error     string `json:"error,omitempty"` // why it could not be adopted
 }
 
+// RollPage is how many claims one roll call returns at most: 220 kB of them, while 256 KiB
+// may be in one event of a history.
+const RollPage = 20_000
+
 // RollCall returns what the instances of a provider claim, each owner and each UID as a
 // few characters that stand for it: a proxy has one instance, so what two providers list
-// is contested.
-func (a *Adoption) RollCall(ctx context.Context, provider string) ([]string, error) {
+// is contested. They are sorted, and those behind after, RollPage at most: where there are
+// so many, more may follow.
+func (a *Adoption) RollCall(ctx context.Context, provider, after string) ([]string, error) {
 	return call(ctx, a.Instances, provider, func(ctx context.Context, p providers.Provider) ([]string, error) {
 		all, err := listed(ctx, listWithin, provider, p)
 		var roll []string
@@ -102,9 +107,19 @@ func (a *Adoption) RollCall(ctx context.Context, provider string) ([]string, err
 				roll = append(roll, claimsOf(i)...)
 			}
 		}
-		slices.Sort(roll)
-		return slices.Compact(roll), err
+		return pageOf(roll, after), err
 	})
+}
+
+// pageOf is the page of a roll behind a claim. It is pure.
+func pageOf(roll []string, after string) []string {
+	slices.Sort(roll)
+	roll = slices.Compact(roll)
+	from, found := slices.BinarySearch(roll, after)
+	if found {
+		from++
+	}
+	return roll[from:min(len(roll), from+RollPage)]
 }
 
 // claimsOf are what an instance claims; empty marks claim nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -137,9 +138,10 @@ func TestAReportOfManyClaimsIsBoundedAndTellsFirstWhatWasLeft(t *testing.T) {
 	require.Less(t, len(raw), 256<<10)
 }
 
-func TestARollIsSmallAndHasNobodyElse(t *testing.T) {
+func TestThePagesOfARollAreSmallAndHaveNobodyElse(t *testing.T) {
 	t.Parallel()
-	backend := planted(10_000)
+	const many = 20_000
+	backend := planted(many)
 	backend.Plant(providers.Instance{ID: fake.ID("z"), UID: "z", Owner: "a/b", Installation: "another"})
 	backend.Plant(providers.Instance{
 		ID: fake.ID("y"), UID: "y", Owner: "a/c", Deleting: true, Installation: fake.DefaultInstallation,
@@ -148,12 +150,20 @@ func TestARollIsSmallAndHasNobodyElse(t *testing.T) {
 	env := s.NewTestActivityEnvironment()
 	hands := &activities.Adoption{Instances: knowing(backend, func() {}), Fleet: &adopters{owners: &owners{}}}
 	env.RegisterActivity(hands)
-	v, err := env.ExecuteActivity(hands.RollCall, "lab")
-	require.NoError(t, err)
-	var roll []string
-	require.NoError(t, v.Get(&roll))
-	require.Len(t, roll, 20_000, "an owner and a UID of each")
-	raw, err := json.Marshal(roll)
-	require.NoError(t, err)
-	require.Less(t, len(raw), 256<<10)
+	var all, page []string
+	for after := ""; len(all) == 0 || len(page) == activities.RollPage; after = page[len(page)-1] {
+		v, err := env.ExecuteActivity(hands.RollCall, "lab", after)
+		require.NoError(t, err)
+		page = nil
+		require.NoError(t, v.Get(&page))
+		raw, err := json.Marshal(page)
+		require.NoError(t, err)
+		require.Less(t, len(raw), 256<<10)
+		if all = append(all, page...); len(page) == 0 {
+			break
+		}
+	}
+	require.Len(t, all, 2*many, "an owner and a UID of each")
+	require.True(t, slices.IsSorted(all))
+	require.Len(t, slices.Compact(all), 2*many, "each once")
 }

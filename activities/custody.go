@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
@@ -76,8 +75,8 @@ func (b bench) claim(e evidence) (custodyRuling, bool) {
 }
 
 func isOwner(mark string) bool {
-	namespace, name, two := strings.Cut(mark, "/")
-	return two && v1.IsName(namespace) && v1.IsName(name)
+	_, _, two := v1.NamesOf(mark)
+	return two
 }
 
 // custody weighs what primary storage says about the owner of an instance. Only what

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -96,13 +97,17 @@ func (a *apiAddress) unreachable(err error) error {
 
 // read takes an answer apart: a 200 goes into result, and anything else is an error.
 func (a *apiAddress) read(res *http.Response, result any) error {
-	body := json.NewDecoder(io.LimitReader(res.Body, mostAnswered))
-	if res.StatusCode == http.StatusOK {
-		return body.Decode(result)
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostAnswered))
+	if err != nil {
+		return fmt.Errorf("the API at %s: %w", a.at, err)
 	}
-	var problem struct{ Detail string }
-	_ = body.Decode(&problem) // without one, the status says enough
-	err := fmt.Errorf("the API at %s answers %s: %s", a.at, res.Status, problem.Detail)
+	if res.StatusCode == http.StatusOK {
+		return json.Unmarshal(body, result)
+	}
+	err = fmt.Errorf("the API at %s answers %s: %w", a.at, res.Status, client.ProblemOf(res.StatusCode, body))
+	if problem, told := errors.AsType[*client.Problem](err); told {
+		err = fmt.Errorf("the API at %s answers %s: %s", a.at, res.Status, problem.Detail)
+	}
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w; set %s or --api-token-file to a token that may read", err, config.EnvAPIToken)

@@ -115,6 +115,10 @@ func (pictured) ScheduleState(_ context.Context, schedule string) (fleet.Schedul
 	}, nil
 }
 
+func (pictured) LastFailure(context.Context, string) (at time.Time, failure, err error) {
+	return time.Time{}, nil, nil
+}
+
 func (p pictured) LastResult(_ context.Context, schedule string, result any) (time.Time, error) {
 	return noon, p.RunSweep(context.Background(), fleet.Schedule{ID: schedule}, nil, result)
 }

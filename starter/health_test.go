@@ -125,6 +125,10 @@ func TestARoundIsJSONWhereThatIsAskedFor(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+func (*rounds) LastFailure(context.Context, string) (at time.Time, failure, err error) {
+	return time.Time{}, nil, nil
+}
+
 func (f *rounds) LastResult(context.Context, string, any) (time.Time, error) {
 	return time.Time{}, fleet.ErrNoRun
 }

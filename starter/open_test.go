@@ -42,6 +42,10 @@ func (c *checks) PauseSchedule(_ context.Context, schedule, note string) error {
 	return nil
 }
 
+func (*checks) LastFailure(context.Context, string) (at time.Time, failure, err error) {
+	return time.Time{}, nil, nil
+}
+
 func (c *checks) LastResult(context.Context, string, any) (time.Time, error) {
 	return time.Time{}, fleet.ErrNoRun
 }

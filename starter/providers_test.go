@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/egressfleet/egressfleet/api/client"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
@@ -92,10 +93,20 @@ func TestProvidersAsJSON(t *testing.T) {
 
 func TestAnAPIThatCannotTellSaysWhy(t *testing.T) {
 	t.Parallel()
-	at := answering(t, http.StatusNotFound, map[string]string{"detail": "no providers file"})
+	at := answering(t, http.StatusNotFound, client.Problem{
+		Type: "urn:egressfleet:problem:not-found", Detail: "no providers file", Status: http.StatusNotFound,
+	})
 	_, errOut, code := run(t.Context(), nil, "", "providers", "--api", at)
 	require.Equal(t, exitFailure, code)
 	require.Equal(t, "starter: the API at "+at+" answers 404 Not Found: no providers file\n", errOut)
+
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no route to the API", http.StatusBadGateway)
+	}))
+	t.Cleanup(between.Close)
+	_, errOut, code = run(t.Context(), nil, "", "providers", "--api", strings.TrimPrefix(between.URL, "http://"))
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, errOut, `answers 502 Bad Gateway: 502 Bad Gateway: "no route to the API\n"`)
 
 	gone := httptest.NewServer(nil)
 	gone.Close()

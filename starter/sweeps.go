@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/workflows/gc"
 	"github.com/egressfleet/egressfleet/workflows/openproxy"
 )
 
@@ -20,6 +22,7 @@ type Sweeps interface {
 	ResumeSchedule(ctx context.Context, schedule, note string) error
 	ScheduleState(ctx context.Context, schedule string) (fleet.ScheduleState, error)
 	LastResult(ctx context.Context, schedule string, result any) (time.Time, error)
+	LastFailure(ctx context.Context, schedule string) (at time.Time, failure, err error)
 }
 
 // sweep is one scheduled workflow as the command line knows it.
@@ -103,6 +106,9 @@ type sweepStatus struct {
 	fleet.ScheduleState
 	Every  string `json:"every"` // as Go writes a duration
 	Result any    `json:"result,omitempty"`
+	// FailedAt and Failure are of the last run, where it failed or was refused.
+	FailedAt time.Time `json:"failedAt,omitzero"`
+	Failure  string    `json:"failure,omitempty"`
 }
 
 func (a *app) status(ctx context.Context, f Fleet, s sweep) error {
@@ -115,12 +121,35 @@ func (a *app) status(ctx context.Context, f Fleet, s sweep) error {
 	if err != nil && !errors.Is(err, fleet.ErrNoRun) {
 		return err
 	}
+	failedAt, failure, fault := f.LastFailure(ctx, s.schedule.ID)
+	if fault != nil {
+		return fault
+	}
 	shown := sweepStatus{ScheduleState: state, Every: state.Every.String()}
 	text := a.stateText(state)
+	if failedAt.After(at) {
+		shown.FailedAt, shown.Failure = failedAt, howFailed(failure)
+		text += fmt.Sprintf("last failure: %s; %s\n", a.ago(failedAt), shown.Failure)
+	}
 	if err == nil {
 		shown.Result, text = result, text+"\n"+table(at)
 	}
 	return a.printOr(shown, text)
+}
+
+// howFailed is the error of a run, in a line.
+func howFailed(failure error) string {
+	app, says := errors.AsType[*temporal.ApplicationError](failure)
+	switch {
+	case failure == nil:
+		return "its error could not be read"
+	case !says:
+		return oneLine(failure.Error())
+	case app.Type() == gc.ErrRefused:
+		return "it was REFUSED: " + oneLine(app.Message())
+	default:
+		return oneLine(app.Message())
+	}
 }
 
 // printOr prints an object where one is asked for, and otherwise a text.

@@ -23,8 +23,11 @@ import (
 // fakeSweeps answers with one result, and records what was asked.
 type fakeSweeps struct {
 	result any
-	fail   error // of a run
-	noRun  bool  // none is kept
+	fail   error     // of a run
+	noRun  bool      // none is kept
+	ended  time.Time // what is kept; zero is noon
+	failed time.Time
+	how    error // it failed
 	state  fleet.ScheduleState
 	asked  []string
 }
@@ -60,7 +63,14 @@ func (f *fakeSweeps) LastResult(_ context.Context, _ string, result any) (time.T
 	if f.noRun {
 		return time.Time{}, fleet.ErrNoRun
 	}
-	return noon, f.fill(result)
+	if f.ended.IsZero() {
+		return noon, f.fill(result)
+	}
+	return f.ended, f.fill(result)
+}
+
+func (f *fakeSweeps) LastFailure(context.Context, string) (at time.Time, failure, err error) {
+	return f.failed, f.how, nil
 }
 
 func swept() gc.Result {
@@ -270,6 +280,29 @@ func TestTheStatusOfASchedule(t *testing.T) {
 		"check": {
 			"check status", &fakeSweeps{state: state, result: round()},
 			"provider-check: every 1m0s\n" + times + "next run:     in 30s\n\n" + roundTable,
+		},
+		"refused since": {
+			"gc status", &fakeSweeps{
+				state: state, result: gc.Result{}, ended: noon.Add(-90 * time.Second), failed: noon.Add(-30 * time.Second),
+				how: temporal.NewApplicationError("gcp: 9 of 10\nare orphans", gc.ErrRefused),
+			},
+			"orphan-gc: every 1m0s\n" + times + "next run:     in 30s\n" +
+				"last failure: 30s ago; it was REFUSED: gcp: 9 of 10 are orphans\n\n" +
+				"PROVIDER  LISTED  LIVING  YOUNG  DOUBTS  ORPHANS  DELETED\n",
+		},
+		"failed, and well since": {
+			"check status", &fakeSweeps{
+				state: state, result: round(), failed: noon.Add(-time.Second), how: errors.New("no worker"),
+			},
+			"provider-check: every 1m0s\n" + times + "next run:     in 30s\n\n" + roundTable,
+		},
+		"failed, and never well": {
+			"drift status", &fakeSweeps{
+				state: fleet.ScheduleState{Every: time.Minute, LastRun: noon.Add(-time.Minute)}, noRun: true,
+				failed: noon.Add(-time.Second), how: errors.New("no\nworker"),
+			},
+			"drift-sweep: every 1m0s\nlast success: none that Temporal keeps\nlast run:     1m0s ago\n" +
+				"last failure: 1s ago; no worker\n",
 		},
 		"never": {
 			"gc status", &fakeSweeps{state: fleet.ScheduleState{Every: time.Minute}, noRun: true},

@@ -92,6 +92,21 @@ func capacityOf(heap int64) capacity {
 	}
 }
 
+// outsideShare is the part of a process's activities that its second prober may take, where
+// the process runs workflows, too: one in so many. It has one kind of work, and is seldom asked.
+const outsideShare = 4
+
+// shares are how many activities the roles worker and outside of a process may run at one
+// time. Alone each has all; together they have no more, as the memory is of the process,
+// and each has at least one.
+func shares(cfg config.Config, activities int) (worker, outside int) {
+	if !cfg.Plays(config.RoleWorker) || !cfg.Plays(config.RoleOutside) {
+		return activities, activities
+	}
+	outside = max(1, activities/outsideShare)
+	return max(1, activities-outside), outside
+}
+
 // capacity is what was configured, and else what the memory is enough for.
 func (p *process) capacity() capacity { return configured(p.cfg, capacityOf(heapBound())) }
 

@@ -59,3 +59,25 @@ func TestWhatIsConfiguredIsStronger(t *testing.T) {
 	require.Equal(t, capacity{workflows: 1, tasks: 8, activities: 9},
 		configured(config.Config{MaxConcurrentWorkflowTasks: 8, MaxConcurrentActivities: 9}, memory))
 }
+
+func TestTheRolesOfAProcessShareItsActivities(t *testing.T) {
+	t.Parallel()
+	both := []config.Role{config.RoleWorker, config.RoleOutside}
+	for name, row := range map[string]struct {
+		roles                       []config.Role
+		activities, worker, outside int
+	}{
+		"a worker alone has all":          {both[:1], 64, 64, 64},
+		"a second prober alone has all":   {both[1:], 64, 64, 64},
+		"together they have no more":      {both, 64, 48, 16},
+		"also of a number that is odd":    {both, 7, 6, 1},
+		"each has one of two":             {both, 2, 1, 1},
+		"each has one where there is one": {both, 1, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worker, outside := shares(config.Config{Roles: row.roles}, row.activities)
+			require.Equal(t, []int{row.worker, row.outside}, []int{worker, outside})
+		})
+	}
+}

@@ -29,10 +29,11 @@ func (p *process) prepareOutside(ctx context.Context) error {
 // startOutside begins to ask as a stranger. It takes no workflow: those run where the
 // providers are.
 func (p *process) startOutside(ctx context.Context) error {
+	_, atOnce := shares(p.cfg, p.capacity().activities)
 	w := worker.New(p.temporal, openproxy.QueueOf(proxy.TaskQueue), worker.Options{
 		DisableWorkflowWorker:              true,
 		WorkerStopTimeout:                  workerStopTimeout,
-		MaxConcurrentActivityExecutionSize: p.capacity().activities,
+		MaxConcurrentActivityExecutionSize: atOnce,
 		BackgroundActivityContext:          providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                       func(err error) { p.fail("second prober", err) },
 	})

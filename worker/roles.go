@@ -72,10 +72,11 @@ func (p *process) codecEndpoint() (http.Handler, error) {
 // startWorker begins to take work.
 func (p *process) startWorker(ctx context.Context) error {
 	room := p.capacity()
+	atOnce, _ := shares(p.cfg, room.activities)
 	worker.SetStickyWorkflowCacheSize(room.workflows)
 	w := worker.New(p.temporal, proxy.TaskQueue, worker.Options{
 		WorkerStopTimeout:                      workerStopTimeout,
-		MaxConcurrentActivityExecutionSize:     room.activities,
+		MaxConcurrentActivityExecutionSize:     atOnce,
 		MaxConcurrentWorkflowTaskExecutionSize: room.tasks,
 		WorkflowTaskPollerBehavior:             pollers(),
 		ActivityTaskPollerBehavior:             pollers(),

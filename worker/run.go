@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ type Options struct {
 	Log io.Writer // required
 	// Environment holds the TEMPORAL_* variables; nil is the process's own.
 	Environment envconfig.EnvLookup
-	// DialPatience is how long a Temporal that is not there is waited for; 0 is a minute.
+	// DialPatience is how long a Temporal that is not there is waited for, and so long again
+	// a namespace that it does not know; 0 is a minute.
 	DialPatience time.Duration
 	// Up is called once everything is served; nil is fine.
 	Up func(Addresses)
@@ -116,8 +118,8 @@ func (p *process) steps() []func(context.Context) error {
 	steps = append(steps, p.loadProviders)
 	add(config.RoleAPI, p.serveAPI)
 	steps = append(steps, p.connect)
-	add(config.RoleWorker, p.prepareNamespace, p.startWorker, p.openReleaser)
-	add(config.RoleOutside, p.prepareOutside, p.startOutside)
+	add(config.RoleWorker, p.inNamespace(p.prepareNamespace), p.startWorker, p.openReleaser)
+	add(config.RoleOutside, p.inNamespace(p.prepareOutside), p.startOutside)
 	add(config.RoleAPI, p.openAPI, p.watchSchedules)
 	return steps
 }
@@ -191,11 +193,7 @@ func (p *process) connect(ctx context.Context) error {
 	if err := errors.Join(p.trace(&server.Options), p.measure(&server.Options)); err != nil {
 		return err
 	}
-	patience := p.opts.DialPatience
-	if patience == 0 {
-		patience = dialPatience
-	}
-	p.temporal, err = dial(ctx, server, patience, p.log)
+	p.temporal, err = dial(ctx, server, p.patience(), p.log)
 	if err != nil {
 		return err
 	}
@@ -206,6 +204,8 @@ func (p *process) connect(ctx context.Context) error {
 	p.fleet = fleet.New(p.temporal, p.cfg.Installation, fleet.WithDataConverter(server.Options.DataConverter))
 	return nil
 }
+
+func (p *process) patience() time.Duration { return cmp.Or(p.opts.DialPatience, dialPatience) }
 
 // announce is the one line that says what runs where.
 func (p *process) announce() {

@@ -22,7 +22,7 @@ const (
 	firstTimeout = 30 * time.Second
 	slower       = 3
 	// staleAfter marks a list as stale although no refresh has failed: one hangs, or
-	// the process slept, or the fleet takes long to list.
+	// the process slept.
 	staleAfter = 2 * refreshPeriod
 	// unknownAfter is where an old list becomes a guess. It is then no answer at all.
 	unknownAfter = 60 * time.Second
@@ -156,8 +156,13 @@ func (s *snapshot) current() (now *list, age time.Duration, stale bool, err erro
 			detail: "the last list is from " + last.at.UTC().Format(time.RFC3339) + ", too old to be true",
 		}
 	}
-	return last, age, last.failed || age > staleAfter, nil
+	return last, age, last.failed || overdue(age, time.Duration(s.took.Load())), nil
 }
+
+// overdue reports whether the list after one of this age should be there. A list is as old
+// as its listing took when it comes, and the next one takes as long: a large fleet is not
+// stale all the time. It is pure.
+func overdue(age, took time.Duration) bool { return age > max(staleAfter, 2*took+refreshPeriod) }
 
 // document returns what was asked for, and its age.
 func (s *snapshot) document(q query) (discovery.Document, time.Duration, error) {

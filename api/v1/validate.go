@@ -42,6 +42,16 @@ var (
 // namespace, name, provider and installation is.
 func IsName(s string) bool { return dnsLabel.MatchString(s) }
 
+// NamesOf takes <namespace>/<name> apart, as marks and workflow IDs name a proxy. It is
+// not ok where these are not two names.
+func NamesOf(owner string) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(owner, "/")
+	if !ok || !IsName(namespace) || !IsName(name) {
+		return "", "", false
+	}
+	return namespace, name, true
+}
+
 // Validate returns nil or a *FieldError about the names or the labels.
 func (m Metadata) Validate() error {
 	if err := name("metadata.namespace", m.Namespace); err != nil {

@@ -11,6 +11,18 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
+func TestNamesOf(t *testing.T) {
+	t.Parallel()
+	namespace, name, ok := v1.NamesOf("crawl/a-1")
+	require.True(t, ok)
+	require.Equal(t, []string{"crawl", "a-1"}, []string{namespace, name})
+	for _, bad := range []string{"", "a", "/a", "a/", "a/b/c", "A/b", "a/b_c", "proxy/a/b"} {
+		namespace, name, ok = v1.NamesOf(bad)
+		require.False(t, ok, bad)
+		require.Empty(t, namespace+name, bad)
+	}
+}
+
 func TestIsName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{

@@ -13,8 +13,10 @@ import (
 	"time"
 )
 
-// lookEvery is between two looks at the files.
-const lookEvery = time.Second
+const (
+	lookEvery = time.Second // between two looks at the files
+	sayEvery  = time.Minute // a fault that stays is said again
+)
 
 // Files are the two, in PEM, with the names of the settings that told them; those are
 // for errors.
@@ -34,6 +36,8 @@ type Pair struct {
 	looked time.Time
 	text   []byte // both files, as they were read last
 	last   *tls.Certificate
+	said   string // the fault that was logged last; empty where there is none
+	saidAt time.Time
 }
 
 // Open reads the files. Its error names them, and holds nothing of the key.
@@ -51,11 +55,24 @@ func (p *Pair) Now() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.looked) >= lookEvery {
-		if err := p.read(); err != nil {
-			p.log.Error("the certificate is the one of before", slog.String("error", err.Error()))
-		}
+		p.say(p.read())
 	}
 	return p.last
+}
+
+// say logs a fault when it is another one, and again after a while: a look is made each
+// second.
+func (p *Pair) say(fault error) {
+	text := ""
+	if fault != nil {
+		text = fault.Error()
+	}
+	if now := time.Now(); text != p.said || now.Sub(p.saidAt) >= sayEvery {
+		p.said, p.saidAt = text, now
+		if fault != nil {
+			p.log.Error("the certificate is the one of before", slog.String("error", text))
+		}
+	}
 }
 
 func (p *Pair) read() error {

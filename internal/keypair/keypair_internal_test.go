@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +51,38 @@ func TestACertificateIsFollowedAndABadOneChangesNothing(t *testing.T) {
 	second := p.Now()
 	require.NoError(t, os.Remove(files.Key))
 	require.Same(t, second, aSecondLater())
+}
+
+func TestAFaultIsSaidWhenItChangesAndOnceAMinute(t *testing.T) {
+	t.Parallel()
+	files := files(t)
+	issue(t, files)
+	var log bytes.Buffer
+	p, err := Open(files, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	key, err := os.ReadFile(files.Key)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		p.looked = time.Now()
+		said := func(seconds int) int {
+			log.Reset()
+			for range seconds {
+				<-time.After(lookEvery)
+				p.Now()
+			}
+			return strings.Count(log.String(), "\n")
+		}
+		require.Zero(t, said(90))
+		require.NoError(t, os.Remove(files.Key))
+		require.Equal(t, 1, said(30), "it is not there")
+		require.NoError(t, os.WriteFile(files.Key, []byte("none"), 0o600))
+		require.Equal(t, 1, said(60), "it is there, and is none")
+		require.Equal(t, 3, said(180), "and stays so")
+		require.NoError(t, os.WriteFile(files.Key, key, 0o600))
+		require.Zero(t, said(90))
+		require.NoError(t, os.Remove(files.Key))
+		require.Equal(t, 1, said(1), "it is gone again")
+	})
 }
 
 func TestACertificateThatIsNoneIsNamed(t *testing.T) {

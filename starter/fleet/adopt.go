@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -65,8 +64,8 @@ func (c *Client) Adopt(ctx context.Context, m Marked) error {
 }
 
 func (m Marked) proxy() (v1.Proxy, proxy.Input, error) {
-	namespace, name, two := strings.Cut(m.Owner, "/")
-	if !two || !v1.IsName(namespace) || !v1.IsName(name) {
+	namespace, name, two := v1.NamesOf(m.Owner)
+	if !two {
 		return v1.Proxy{}, proxy.Input{}, fmt.Errorf("owner mark: %.80q is not <namespace>/<name> of two DNS labels", m.Owner)
 	}
 	in, err := proxy.FromMark(m.Provider, m.UID, m.ID, m.SpecMark)

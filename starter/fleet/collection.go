@@ -31,16 +31,16 @@ func (c *Client) LastCollection(ctx context.Context) (v1.Collection, error) {
 	if !last.BeganAt.After(last.EndedAt) {
 		return last, nil
 	}
-	at, failure, err := c.lastFailure(ctx, gc.Schedule)
+	at, failure, err := c.LastFailure(ctx, gc.Schedule)
 	if err != nil || !at.After(last.EndedAt) {
 		return last, err
 	}
 	return failed(last, at, failure), nil
 }
 
-// lastFailure is when the last run that a schedule began failed, and its error; a zero
-// time where none is kept.
-func (c *Client) lastFailure(ctx context.Context, schedule string) (at time.Time, failure, _ error) {
+// LastFailure returns when the last run that a schedule began and that failed did so, and
+// its error; a zero time where none is kept. Errors: ErrUnavailable.
+func (c *Client) LastFailure(ctx context.Context, schedule string) (at time.Time, failure, _ error) {
 	info, err := c.lastRun(ctx, schedule, endedBadly)
 	if info == nil {
 		return at, nil, err

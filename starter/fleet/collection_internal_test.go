@@ -82,6 +82,7 @@ func TestASchedulesFirstRunIsStillToCome(t *testing.T) {
 		"it has just begun":         {ScheduleState{LastRun: began, NextRun: now.Add(1)}, began},
 		"it began long ago":         {ScheduleState{LastRun: now.Add(-time.Minute), NextRun: now.Add(1)}, time.Time{}},
 		"it is not the first":       {ScheduleState{Runs: 2, LastRun: began, NextRun: now.Add(1)}, time.Time{}},
+		"an earlier one went badly": {ScheduleState{Runs: 2, NextRun: now.Add(time.Minute)}, time.Time{}},
 		"it began by another clock": {ScheduleState{LastRun: now.Add(time.Second)}, now.Add(time.Second)},
 	} {
 		var first *FirstRunError

@@ -20,6 +20,7 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/latency"
 	"github.com/egressfleet/egressfleet/testsuite/bench/probes"
+	"github.com/egressfleet/egressfleet/testsuite/bench/start"
 	"github.com/egressfleet/egressfleet/testsuite/bench/sweep"
 	"github.com/egressfleet/egressfleet/testsuite/outcome"
 )
@@ -28,7 +29,7 @@ import (
 func parts() []frame.Part {
 	return []frame.Part{
 		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), create.Part(), create.Clients(),
-		latency.Part(),
+		latency.Part(), start.Part(),
 	}
 }
 

@@ -88,7 +88,8 @@ func (w *world) run(ctx context.Context) (e evidence, err error) {
 }
 
 // live is a storm of changes and kills, two rolls of the workers, a rest, an old backup in the
-// place of Temporal's databases, their loss, and the end of all proxies.
+// place of Temporal's databases, their loss, and the end of all proxies. Whatever was not
+// ended on purpose has to live then.
 func (w *world) live(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
 		w.storm, w.roll, w.rest, w.restore, w.lose, w.end,
@@ -97,7 +98,16 @@ func (w *world) live(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.alive()
+}
+
+// alive returns an error for each process that has ended by itself.
+func (w *world) alive() error {
+	errs := []error{w.database.alive()}
+	for n := range pairs {
+		errs = append(errs, w.servers[n].alive(), w.workers[n].alive(), w.apis[n].alive())
+	}
+	return errors.Join(errs...)
 }
 
 // each lets all customers do something at the same time.

@@ -63,12 +63,15 @@ func (p *program) start() error {
 func (p *program) alive() error {
 	select {
 	case <-p.ended:
-		text, _ := os.ReadFile(p.log)
-		return fmt.Errorf("%s: %w (%s); its last words:\n%s",
-			p.name, errEnded, p.cmd.ProcessState, strings.TrimSpace(string(text[max(0, len(text)-quoted):])))
+		return fmt.Errorf("%s: %w (%s); %s", p.name, errEnded, p.cmd.ProcessState, p.lastWords())
 	default:
 		return nil
 	}
+}
+
+func (p *program) lastWords() string {
+	text, _ := os.ReadFile(p.log)
+	return "its last words:\n" + strings.TrimSpace(string(text[max(0, len(text)-quoted):]))
 }
 
 // kill ends a program as a crash does.
@@ -81,7 +84,8 @@ func (p *program) kill() error {
 	return err
 }
 
-// stop ends a program as a supervisor does, and returns how long that took.
+// stop ends a program as a supervisor does, and returns how long that took. One that
+// does not call that a success is an error.
 func (p *program) stop() (time.Duration, error) {
 	if err := p.alive(); err != nil {
 		return 0, err
@@ -92,6 +96,9 @@ func (p *program) stop() (time.Duration, error) {
 	}
 	select {
 	case <-p.ended:
+		if !p.cmd.ProcessState.Success() {
+			return 0, fmt.Errorf("%s: after SIGTERM it has ended with %s; %s", p.name, p.cmd.ProcessState, p.lastWords())
+		}
 		return time.Since(begun), nil
 	case <-time.After(endsWithin):
 		return 0, errors.Join(fmt.Errorf("%s has not ended within %s of SIGTERM", p.name, endsWithin), p.kill())

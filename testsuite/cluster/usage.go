@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,70 +13,61 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// ticksPerSecond is in what the kernel counts processor time in /proc, on every
-// architecture that Go knows.
-const ticksPerSecond = 100
+	"github.com/egressfleet/egressfleet/testsuite/usage"
+)
 
 // restFor is how long the fleet is looked at while nobody asks for anything.
 const restFor = 10 * time.Second
 
-// usage is what the processes of one kind have used.
-type usage struct {
+// used is what the processes of one kind have used.
+type used struct {
 	CPU    time.Duration
 	Memory int64 // bytes, with the part of each process of what it shares
 }
 
-// add reads the usage of a process: the texts of its files stat and smaps_rollup in /proc.
-// What its children have used that have ended is counted, too. It is pure.
-func (u usage) add(stat, rollup string) usage {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const userTime, childrensSystemTime = 11, 14 // of the fields after the name
-	for n := userTime; n <= childrensSystemTime && n < len(fields); n++ {
-		ticks, _ := strconv.ParseInt(fields[n], 10, 64)
-		u.CPU += time.Duration(ticks) * time.Second / ticksPerSecond
-	}
-	for line := range strings.Lines(rollup) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
-			kibibytes, _ := strconv.ParseInt(f[1], 10, 64)
-			u.Memory += kibibytes << 10
-		}
-	}
-	return u
+// add counts a process. What its children have used that have ended is counted, too. It is
+// pure.
+func (u used) add(of usage.Usage, share int64) used {
+	return used{CPU: u.CPU + of.CPU() + of.Children, Memory: u.Memory + share}
 }
 
 // used is the usage by kind, of all processes that were there: those that have ended count
 // by their processor time.
-func (w *world) used() map[string]usage {
-	all, kinds := map[string]usage{}, map[string]string{}
+func (w *world) used() map[string]used {
+	all, kinds := map[string]used{}, map[int]string{}
 	for kind, programs := range map[string][pairs]*program{
 		"Temporal": w.servers, "workers": w.workers, "APIs": w.apis,
 	} {
-		ended := usage{}
+		ended := used{}
 		for _, p := range programs {
 			ended.CPU += p.spent
-			kinds[strconv.Itoa(p.cmd.Process.Pid)] = kind
+			kinds[p.cmd.Process.Pid] = kind
 		}
 		all[kind] = ended
 	}
-	found, _ := filepath.Glob("/proc/[0-9]*/stat")
+	found, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, path := range found {
-		stat, _ := os.ReadFile(path) //nolint:gosec // of /proc
-		rollup, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "smaps_rollup"))
-		kind := kinds[filepath.Base(filepath.Dir(path))]
-		if strings.Contains(string(stat), "(postgres)") {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		name, _ := os.ReadFile(path) //nolint:gosec // of /proc
+		kind := kinds[pid]
+		if string(name) == "postgres\n" {
 			kind = "PostgreSQL"
 		}
-		if kind != "" {
-			all[kind] = all[kind].add(string(stat), string(rollup))
+		if kind == "" {
+			continue
+		}
+		of, err := usage.Of(pid)
+		share, gone := usage.Share(pid)
+		if errors.Join(err, gone) == nil { // one that has ended meanwhile has none
+			all[kind] = all[kind].add(of, share)
 		}
 	}
 	return all
 }
 
 // told is a line of what was used since before.
-func told(before, now map[string]usage) string {
+func told(before, now map[string]used) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(now)) {
 		parts = append(parts, fmt.Sprintf("%s %.1f s and %d MiB", kind,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -109,12 +110,21 @@ func TestTheTemporalCommandLineIsEnough(t *testing.T) {
 	require.Empty(t, w.files())
 }
 
-func TestAWorkerMakesANewNamespaceReady(t *testing.T) {
+func TestAWorkerWaitsForANewNamespaceAndMakesItReady(t *testing.T) {
 	t.Parallel()
 	server, err := devserver.StartBare(t.Context())
 	require.NoError(t, err)
 	w := newWorldOn(t, server)
-	w.start()
+	w.namespace = "later"
+	w.launch()
+	require.Eventually(t, func() bool {
+		return strings.Contains(w.log.String(), "temporal does not know the namespace yet")
+	}, soon, tick, "%s", w.log)
+	out, err := exec.CommandContext(t.Context(), server.CLI, "operator", "namespace", "create", "--namespace", w.namespace,
+		"--address", server.Address).CombinedOutput()
+	require.NoError(t, err, string(out))
+	w.ready()
+	require.Equal(t, 1, strings.Count(w.log.String(), "does not know the namespace"), w.log)
 	status, body := w.put("a", spec)
 	require.Equal(t, http.StatusCreated, status, string(body))
 	w.running("a")
@@ -210,7 +220,7 @@ func (w *world) gone(name string) {
 
 func (w *world) temporal(args ...string) {
 	w.t.Helper()
-	args = append([]string{"workflow"}, append(args, "--address", w.server.Address)...)
+	args = append([]string{"workflow"}, append(args, "--address", w.server.Address, "--namespace", w.namespace)...)
 	out, err := exec.CommandContext(w.t.Context(), w.server.CLI, args...).CombinedOutput()
 	require.NoError(w.t, err, string(out))
 }

@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
 
@@ -78,7 +79,8 @@ type world struct {
 	echo      int // port of the target for probes
 	worker    *exec.Cmd
 	ended     <-chan struct{} // closed when the worker has
-	log       *bytes.Buffer
+	log       *output.Log
+	namespace string // of Temporal
 }
 
 func newWorld(t *testing.T) *world {
@@ -94,6 +96,7 @@ func newWorldOn(t *testing.T, server *devserver.Server) *world {
 	dir := t.TempDir()
 	w := &world{
 		t: t, server: server, dir: dir, instances: filepath.Join(dir, "instances"), api: freePort(t), echo: freePort(t),
+		namespace: "default",
 	}
 	t.Cleanup(w.killInstances)
 	w.configure("local")
@@ -136,27 +139,38 @@ func (w *world) read(name string) string {
 // start runs the worker and waits until it is ready.
 func (w *world) start() {
 	w.t.Helper()
-	w.log = &bytes.Buffer{}
+	w.launch()
+	w.ready()
+}
+
+func (w *world) launch() {
+	w.t.Helper()
+	w.log = new(output.Log)
 	w.worker = exec.Command(filepath.Join(bin, "worker"), "--config", filepath.Join(w.dir, "worker.yaml"))
 	w.worker.Dir = w.dir // where a sample keeps its instances
-	w.worker.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address)
+	w.worker.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+w.server.Address, "TEMPORAL_NAMESPACE="+w.namespace)
 	w.worker.Stdout, w.worker.Stderr = w.log, w.log
 	require.NoError(w.t, w.worker.Start())
 	worker, ended := w.worker, make(chan struct{})
 	go func() { defer close(ended); _ = worker.Wait() }()
 	w.ended = ended
 	w.t.Cleanup(func() { _ = worker.Process.Kill(); <-ended })
+}
+
+// ready waits until the worker is.
+func (w *world) ready() {
+	w.t.Helper()
 	ready := time.After(soon)
 	for {
 		if status, _ := w.call(http.MethodGet, "/readyz", nil); status == http.StatusOK {
 			return
 		}
 		select {
-		case <-ended:
+		case <-w.ended:
 			require.Fail(w.t, "the worker ended before it was ready", w.log.String())
 		case <-ready:
-			_ = worker.Process.Signal(syscall.SIGQUIT) // what it is doing belongs to the log
-			<-ended
+			_ = w.worker.Process.Signal(syscall.SIGQUIT) // what it is doing belongs to the log
+			<-w.ended
 			require.Fail(w.t, "the worker was not ready in time", w.log.String())
 		case <-time.After(tick):
 		}

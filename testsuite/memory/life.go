@@ -160,7 +160,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if err := w.look(ctx, "all serve"); err != nil {
 		return m, err
 	}
-	if m.lists, err = w.lose(ctx); err != nil {
+	if m.lists, m.misses, err = w.lose(ctx); err != nil {
 		return m, err
 	}
 	if err := w.serving(ctx, proxies); err != nil {
@@ -180,21 +180,37 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 }
 
 // lose takes instances back, and asks for the list of all without a pause. It returns how
-// often that was answered.
-func (w *world) lose(ctx context.Context) (lists int, err error) {
+// often that was answered, and how often a worker that is busy missed it.
+func (w *world) lose(ctx context.Context) (lists, misses int, err error) {
 	for _, i := range w.cloud.Instances()[:preempted] {
 		zone := i.GetZone()[strings.LastIndex(i.GetZone(), "/")+1:]
 		w.cloud.Instance(gcefake.Place{Zone: zone, Name: i.GetName()}).Preempt()
 	}
 	for end := time.Now().Add(calm); time.Now().Before(end) && ctx.Err() == nil; {
-		if _, err := w.discovered(ctx); err == nil {
+		_, err := w.discovered(ctx)
+		switch {
+		case err == nil:
 			lists++
+		case missed(err):
+			misses++
+		default:
+			return lists, misses, fmt.Errorf("the list of all: %w", err)
 		}
 		if err := w.box.alive(); err != nil {
-			return lists, err
+			return lists, misses, err
 		}
 	}
-	return lists, ctx.Err()
+	return lists, misses, ctx.Err()
+}
+
+// missed reports whether an answer is that of a worker that is busy: that it has no list that
+// is new enough, or none in time. It is pure.
+func missed(err error) bool {
+	if status, ok := errors.AsType[*statusError](err); ok {
+		return status.code == http.StatusServiceUnavailable
+	}
+	late, ok := errors.AsType[net.Error](err)
+	return ok && late.Timeout()
 }
 
 // serving waits until so many are handed out.
@@ -256,6 +272,14 @@ func (w *world) until(ctx context.Context, what string, is func(context.Context)
 // patient is a client that gives a worker up which does not answer at all.
 var patient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: together}}
 
+// statusError is a status that is none of success.
+type statusError struct {
+	code int
+	text string
+}
+
+func (e *statusError) Error() string { return e.text }
+
 // ask returns the body, and an error for a status that is none of success.
 func ask(ctx context.Context, method, url, body string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
@@ -270,7 +294,7 @@ func ask(ctx context.Context, method, url, body string) (string, error) {
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
-		err = fmt.Errorf("%s %s: %s: %.300s", method, url, resp.Status, text)
+		err = &statusError{resp.StatusCode, fmt.Sprintf("%s %s: %s: %.300s", method, url, resp.Status, text)}
 	}
 	return string(text), err
 }

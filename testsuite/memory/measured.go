@@ -23,11 +23,12 @@ type measured struct {
 	paused      string
 	faults      int64 // calls of the backend that met a trouble
 	lists       int   // of all proxies, that were answered while instances were lost
+	misses      int   // of them, that a busy worker did not answer
 }
 
 func (m measured) String() string {
-	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d",
-		m.Usage, m.collections, m.paused, m.faults, m.lists)
+	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d misses=%d",
+		m.Usage, m.collections, m.paused, m.faults, m.lists, m.misses)
 }
 
 // reckon reads the figures. A backend without any trouble would prove too little.

@@ -13,9 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -36,11 +34,7 @@ const sentinel = "#cloud-config\npassword: hunter2\n"
 func (g *gcLab) lose(stop func()) {
 	g.t.Helper()
 	stop()
-	g.space = "t-" + strings.ToLower(rand.Text()[:8])
-	_, err := g.temporal.WorkflowService().RegisterNamespace(g.t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: g.space, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	require.NoError(g.t, err)
+	g.space = g.newNamespace()
 	g.connect(codec.Options{})
 	g.Client = fleet.New(g.temporal, g.name, fleet.WithTaskQueue(g.queue), fleet.WithDataConverter(g.keys.DataConverter()))
 	g.owners = &asked{Client: g.Client}

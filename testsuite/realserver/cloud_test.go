@@ -2,18 +2,14 @@ package realserver
 
 import (
 	"context"
-	"crypto/rand"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
@@ -43,11 +39,7 @@ func withoutOperator(t *testing.T, space string, code codes.Code) *fleet.Client 
 
 func TestSearchAttributesThatAnAdministratorMadeAreEnough(t *testing.T) {
 	l := newLab(t, quick())
-	space := "t-" + strings.ToLower(rand.Text()[:8])
-	_, err := l.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: space, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	require.NoError(t, err)
+	space := l.newNamespace()
 	cloud := withoutOperator(t, space, codes.Unimplemented)
 	require.Eventually(t, func() bool {
 		err := cloud.EnsureSearchAttributes(t.Context(), space)

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
@@ -24,7 +23,6 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	httpapi "github.com/egressfleet/egressfleet/api/server"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -77,11 +75,7 @@ func (d keyDir) only(t *testing.T, ids ...string) keyDir {
 func newSealedLab(t *testing.T, keys keyDir) *lab {
 	t.Helper()
 	l := newLab(t, quick())
-	l.space = "t-" + strings.ToLower(rand.Text()[:8])
-	_, err := l.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: l.space, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	require.NoError(t, err)
+	l.space = l.newNamespace()
 	require.Eventually(t, func() bool { return l.EnsureSearchAttributes(t.Context(), l.space) == nil }, soon, tick)
 	l.use(keys)
 	require.Eventually(t, func() bool {

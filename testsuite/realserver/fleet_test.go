@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -186,11 +185,7 @@ func TestInlineUserDataIsShownNowhere(t *testing.T) {
 
 func TestTheNamespaceIsMadeReadyOnceAndAgain(t *testing.T) {
 	l := newLab(t, quick())
-	space := "t-" + strings.ToLower(rand.Text()[:8])
-	_, err := l.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: space, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	require.NoError(t, err)
+	space := l.newNamespace()
 	c, err := client.NewClientFromExisting(l.temporal, client.Options{Namespace: space, Logger: devserver.Quiet()})
 	require.NoError(t, err)
 	mine, other := fleet.New(c, "mine"), fleet.New(c, "other")

@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/egressfleet/egressfleet/activities"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
@@ -106,6 +107,18 @@ func newLab(t *testing.T, timing proxy.Timing) *lab {
 	}
 	l.connect(codec.Options{})
 	return l
+}
+
+// newNamespace makes a namespace of Temporal, and returns its name. It is not everywhere at
+// once.
+func (l *lab) newNamespace() string {
+	l.t.Helper()
+	space := "t-" + strings.ToLower(rand.Text()[:8])
+	_, err := l.temporal.WorkflowService().RegisterNamespace(l.t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: space, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	require.NoError(l.t, err)
+	return space
 }
 
 // connect takes a new client, with keys of its own.

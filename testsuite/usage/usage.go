@@ -23,6 +23,7 @@ type Usage struct {
 	Own, Files   int64 // of RSS: its own memory, and pages of files such as its binary
 	MajorFaults  int64 // pages that were read from the disk: those of a binary that does not fit are, again and again
 	User, Kernel time.Duration
+	Children     time.Duration // processor time of its children that have ended
 }
 
 // CPU is the processor time, its own and the kernel's for it.
@@ -66,14 +67,36 @@ func Parse(status, stat string) (u Usage, err error) {
 	}
 	// The name of the program is in brackets, and may have blanks.
 	words := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const majflt, utime, stime = 9, 11, 12
-	if len(words) <= stime {
+	const majflt, utime, stime, cutime, cstime = 9, 11, 12, 13, 14
+	if len(words) <= cstime {
 		return u, fmt.Errorf("/proc/PID/stat has %d fields after the name", len(words))
 	}
 	u.MajorFaults = number("majflt", words[majflt])
-	u.User = time.Duration(number("utime", words[utime])) * time.Second / ticks
-	u.Kernel = time.Duration(number("stime", words[stime])) * time.Second / ticks
+	spent := func(what string, n int) time.Duration {
+		return time.Duration(number(what, words[n])) * time.Second / ticks
+	}
+	u.User, u.Kernel = spent("utime", utime), spent("stime", stime)
+	u.Children = spent("cutime", cutime) + spent("cstime", cstime)
 	return u, errors.Join(faults...)
+}
+
+// Share reads what a process takes where it counts for its part of what it shares with
+// others, in bytes. Processes that share much, such as those of PostgreSQL, are summed by it.
+func Share(pid int) (int64, error) {
+	rollup, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "smaps_rollup"))
+	if err != nil {
+		return 0, err
+	}
+	return ParseShare(string(rollup))
+}
+
+// ParseShare reads the text of /proc/PID/smaps_rollup.
+func ParseShare(rollup string) (int64, error) {
+	kibibytes, err := strconv.ParseInt(field(rollup, "Pss:"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the share, Pss: %w", err)
+	}
+	return kibibytes << 10, nil
 }
 
 // field is the first word after a name at the beginning of a line.

@@ -11,7 +11,7 @@ import (
 const (
 	status = "Name:\tworker\nUid:\t65532\t65532\t65532\t65532\nVmHWM:\t  120856 kB\nVmRSS:\t   88132 kB\n" +
 		"RssAnon:\t   83176 kB\nRssFile:\t    4956 kB\n"
-	stat = "42 (a name) with (brackets) S 1 42 42 0 -1 4194560 34275 0 1834 0 335 7500 0 0 20 0 10 0 1 1 1"
+	stat = "42 (a name) with (brackets) S 1 42 42 0 -1 4194560 34275 0 1834 0 335 7500 120 3 20 0 10 0 1 1 1"
 )
 
 func TestUsageIsReadFromProc(t *testing.T) {
@@ -20,7 +20,7 @@ func TestUsageIsReadFromProc(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Usage{
 		RSS: 88132 << 10, Most: 120856 << 10, Own: 83176 << 10, Files: 4956 << 10, MajorFaults: 1834,
-		User: 3350 * time.Millisecond, Kernel: 75 * time.Second,
+		User: 3350 * time.Millisecond, Kernel: 75 * time.Second, Children: 1230 * time.Millisecond,
 	}, u)
 	require.Equal(t, "rss=86.1MiB rss_max=118.0MiB own=81.2MiB files=4.8MiB major_faults=1834 user=3.35s kernel=1m15s",
 		u.String())
@@ -54,4 +54,13 @@ func TestAFamilyIsAProcessAndAllThatItStarted(t *testing.T) {
 	require.GreaterOrEqual(t, mine, time.Duration(0))
 	_, err = Family(1 << 30)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestTheShareIsReadFromProc(t *testing.T) {
+	t.Parallel()
+	share, err := ParseShare("55d0-7ffd ---p 00000000 00:00 0 [rollup]\nRss:    9 kB\nPss:    2048 kB\nPss_Dirty:  7 kB\n")
+	require.NoError(t, err)
+	require.EqualValues(t, 2<<20, share)
+	_, err = ParseShare("")
+	require.Error(t, err)
 }

@@ -4,12 +4,14 @@
 package adoption
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/egressfleet/egressfleet/activities"
+	"github.com/egressfleet/egressfleet/providers"
 )
 
 // Names on the wire.
@@ -76,22 +78,66 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 
 // rolls lists every provider, and returns what more than one of them claims.
 func (r *Result) rolls(ctx workflow.Context, of []string) (contested []string) {
-	asked := make([]workflow.Future, len(of))
-	for i, name := range of {
-		ctx := activities.WithBackground(ctx, "call the roll of "+name, rollAttempt, rollTotal)
-		asked[i] = workflow.ExecuteActivity(ctx, hands.RollCall, name)
-	}
-	rolls := make([][]string, len(of))
+	rolls, asked := make([][]string, len(of)), make([]workflow.Future, len(of))
 	for i, name := range of {
 		r.Providers[i].Provider = name
-		r.Providers[i].failed(asked[i].Get(ctx, &rolls[i]))
+		asked[i] = callRoll(ctx, name, "")
 	}
-	return twice(rolls)
+	for i := range asked {
+		roll, err := pages(ctx, of[i], asked[i])
+		r.Providers[i].failed(err)
+		rolls[i] = roll
+	}
+	contested = twice(rolls)
+	if len(contested) > activities.RollPage && inPages(ctx) {
+		r.refuse(fmt.Sprintf("%d claims are in the lists of more than one provider: "+
+			"are two providers configured for the same place?", len(contested)))
+		return nil
+	}
+	return contested
+}
+
+func callRoll(ctx workflow.Context, provider, after string) workflow.Future {
+	ctx = activities.WithBackground(ctx, "call the roll of "+provider, rollAttempt, rollTotal)
+	return workflow.ExecuteActivity(ctx, hands.RollCall, provider, after)
+}
+
+// changePages is that a roll of more than one page is asked for to its end. A run from
+// before has asked for the first one only.
+const changePages = "pages"
+
+func inPages(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, changePages, workflow.DefaultVersion, 1) >= 1
+}
+
+// pages puts all pages of a roll together, of which the first one is asked for.
+func pages(ctx workflow.Context, provider string, asked workflow.Future) (roll []string, err error) {
+	for after := ""; ; asked = callRoll(ctx, provider, after) {
+		var page []string
+		if err := asked.Get(ctx, &page); err != nil {
+			return nil, err
+		}
+		roll = append(roll, page...)
+		if !more(page, after) || !inPages(ctx) {
+			return roll, nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// more reports whether a page may be followed by another one. A worker of before knows no
+// pages, and tells the same again. It is pure.
+func more(page []string, after string) bool {
+	return len(page) >= activities.RollPage && page[0] > after
 }
 
 // twice returns what is in more than one roll, sorted. It is pure.
 func twice(rolls [][]string) (contested []string) {
-	all := slices.Concat(rolls...)
+	var all []string
+	for _, roll := range rolls {
+		slices.Sort(roll)
+		all = append(all, slices.Compact(roll)...) // a worker of before tells the same again
+	}
 	slices.Sort(all)
 	for i := 1; i < len(all); i++ {
 		if all[i] == all[i-1] {
@@ -116,6 +162,15 @@ func (r *Result) adopt(ctx workflow.Context, in Input, contested []string) {
 	for i, f := range asked {
 		if f != nil {
 			r.Providers[i].failed(f.Get(ctx, &r.Providers[i].AdoptReport))
+		}
+	}
+}
+
+// refuse has nothing adopted on any provider.
+func (r *Result) refuse(why string) {
+	for i := range r.Providers {
+		if r.Providers[i].Fault == nil {
+			r.Providers[i].Fault = &activities.Fault{Class: providers.ErrPermanent, Text: why}
 		}
 	}
 }

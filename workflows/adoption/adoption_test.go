@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -21,18 +22,27 @@ import (
 
 // hands answer as a test says.
 type hands struct {
-	rolls  map[string][]string // by provider; none is one that cannot be listed
+	rolls  map[string][]string // by provider, sorted; none is one that cannot be listed
+	whole  bool                // rolls have no pages, as before there were any
 	report func(activities.AdoptInput) activities.AdoptReport
 	mu     sync.Mutex
 	asked  []activities.AdoptInput
+	called []int // of each roll call, how much was told
 }
 
-func (h *hands) rollCall(_ context.Context, provider string) ([]string, error) {
+func (h *hands) rollCall(_ context.Context, provider, after string) ([]string, error) {
 	roll, listed := h.rolls[provider]
 	if !listed {
 		return nil, activities.ToApplicationError(
 			providers.Wrap(providers.ErrPermanent, providers.OpList, provider, "", errors.New("no route to host")))
 	}
+	if !h.whole {
+		from := sort.Search(len(roll), func(i int) bool { return roll[i] > after })
+		roll = roll[from:min(len(roll), from+activities.RollPage)]
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.called = append(h.called, len(roll))
 	return roll, nil
 }
 
@@ -92,6 +102,51 @@ func TestWhatTwoProvidersClaimIsContestedOnBoth(t *testing.T) {
 	for _, in := range h.asked {
 		require.Equal(t, []string{"w", "y"}, in.Contested)
 	}
+}
+
+// claims are so many, from a number on.
+func claims(from, many int) (roll []string) {
+	for n := range many {
+		roll = append(roll, fmt.Sprintf("%08d", from+n))
+	}
+	return roll
+}
+
+func TestARollOfManyPagesIsCalledToItsEnd(t *testing.T) {
+	t.Parallel()
+	const many = 2*activities.RollPage + 3
+	for name, tc := range map[string]struct {
+		whole  bool
+		called []int
+	}{
+		"in pages":                         {false, []int{1, 3, activities.RollPage, activities.RollPage}},
+		"as a whole, by workers of before": {true, []int{1, many, many}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			last := claims(many-1, 1)
+			h := &hands{rolls: map[string][]string{"a": claims(0, many), "b": last}, whole: tc.whole}
+			h.run(t, adoption.Input{})
+			slices.Sort(h.called)
+			require.Equal(t, tc.called, h.called)
+			require.Len(t, h.asked, 2)
+			require.Equal(t, last, h.asked[0].Contested, "which is on the last page")
+		})
+	}
+}
+
+func TestTwoProvidersOfTheSamePlaceAdoptNothing(t *testing.T) {
+	t.Parallel()
+	same := claims(0, activities.RollPage+1)
+	h := &hands{rolls: map[string][]string{"a": same, "b": same}}
+	r := h.run(t, adoption.Input{})
+	require.Empty(t, h.asked)
+	for _, p := range r.Providers {
+		require.Contains(t, p.Fault.Text, "20001 claims are in the lists of more than one provider")
+	}
+	h = &hands{rolls: map[string][]string{"a": same[1:], "b": same[1:]}}
+	h.run(t, adoption.Input{})
+	require.Len(t, h.asked[0].Contested, activities.RollPage, "so many fit")
 }
 
 func TestOneThatCannotBeListedIsToldAndStallsNobody(t *testing.T) {

@@ -106,8 +106,8 @@ func IDPrefix(namespace string) string {
 // NamesOf is the only place where the ID is read.
 func NamesOf(workflowID string) (namespace, name string, err error) {
 	rest, ok := strings.CutPrefix(workflowID, idPrefix)
-	namespace, name, two := strings.Cut(rest, "/")
-	if !ok || !two || !v1.IsName(namespace) || !v1.IsName(name) {
+	namespace, name, two := v1.NamesOf(rest)
+	if !ok || !two {
 		return "", "", fmt.Errorf("workflow ID: %q is not %s<namespace>/<name> of two DNS labels", workflowID, idPrefix)
 	}
 	return namespace, name, nil

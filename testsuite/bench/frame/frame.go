@@ -16,7 +16,8 @@ import (
 type Part struct {
 	Name  string // what `make bench-NAME` runs
 	About string // one sentence
-	// Sizes rise, and are at least three; limits are usually about the last one.
+	// Sizes rise, and are at least three; limits are usually about the last one. What comes in
+	// one size has that alone, and no growth.
 	Sizes []int
 	// Runs of each size; 0 is five. What takes long may run once.
 	Runs    int

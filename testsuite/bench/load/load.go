@@ -27,7 +27,6 @@ type Load struct {
 // Outcome is what came of a load.
 type Outcome struct {
 	Took  float64   // seconds
-	Bytes int64     // of bodies
 	Times []float64 // of each request, in seconds
 }
 
@@ -54,7 +53,6 @@ func (l Load) Run(ctx context.Context) (Outcome, error) {
 			return o, fmt.Errorf("GET http://%s%s: %w", l.Address, l.Path, faults[i])
 		}
 		o.Times = append(o.Times, c.times...)
-		o.Bytes += c.body
 	}
 	return o, nil
 }
@@ -65,7 +63,6 @@ type client struct {
 	conn   net.Conn
 	buffer []byte
 	times  []float64
-	body   int64 // bytes
 }
 
 func (c *client) run(ctx context.Context) (err error) {
@@ -90,7 +87,7 @@ func (c *client) run(ctx context.Context) (err error) {
 		if err := c.skip(length - rest); err != nil {
 			return err
 		}
-		c.times, c.body = append(c.times, time.Since(begun).Seconds()), c.body+int64(length)
+		c.times = append(c.times, time.Since(begun).Seconds())
 	}
 	return nil
 }

@@ -44,7 +44,6 @@ func TestEveryAnswerIsCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, o.Times, int(asked.Load()))
 	require.GreaterOrEqual(t, o.Took, l.For.Seconds())
-	require.EqualValues(t, len(o.Times)*len(body), o.Bytes)
 	l.Header = ""
 	_, err = l.Run(t.Context())
 	require.ErrorContains(t, err, "it answered 500, and not 200")

@@ -1,0 +1,58 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// started is a shell that has said "up".
+func started(t *testing.T, script string) *program {
+	t.Helper()
+	p := newProgram(t.TempDir(), "shell", "/bin/sh", "-c", script)
+	require.NoError(t, p.start())
+	t.Cleanup(func() { _ = p.cmd.Process.Kill(); <-p.ended })
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(p.log)
+		return err == nil && strings.Contains(string(text), "up")
+	}, time.Minute, 5*time.Millisecond)
+	return p
+}
+
+// waiting is what a shell does whose traps are to be run at once.
+const waiting = "; echo up; while :; do sleep 0.01; done"
+
+func TestAProgramThatEndsBadlyAfterSIGTERMIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := started(t, "trap 'exit 0' TERM"+waiting).stop()
+	require.NoError(t, err)
+	_, err = started(t, "trap 'echo a part would not end; exit 3' TERM"+waiting).stop()
+	require.ErrorContains(t, err, "shell: after SIGTERM it has ended with exit status 3")
+	require.ErrorContains(t, err, "a part would not end")
+	_, err = started(t, "echo up; exec sleep 60").stop()
+	require.ErrorContains(t, err, "signal: terminated", "it has not taken the signal")
+}
+
+func TestWhateverHasEndedByItselfIsNamedInTheEnd(t *testing.T) {
+	t.Parallel()
+	alive := func() *program { return started(t, "echo up; exec sleep 60") }
+	w := &world{database: &database{program: alive()}}
+	for n := range pairs {
+		w.servers[n], w.workers[n], w.apis[n] = alive(), alive(), alive()
+	}
+	require.NoError(t, w.alive())
+	for name, of := range map[string]**program{
+		"database": &w.database.program, "server": &w.servers[1], "worker": &w.workers[0], "api": &w.apis[1],
+	} {
+		was, ended := *of, started(t, "echo up; exit 1")
+		<-ended.ended
+		*of = ended
+		require.ErrorIs(t, w.alive(), errEnded, name)
+		*of = was
+	}
+}
