@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
+	"github.com/egressfleet/egressfleet/testsuite/temporalserver"
 )
 
 const (
@@ -71,12 +73,28 @@ func (w *world) openCloud(ctx context.Context) error {
 		fmt.Sprintf(providersConfig, providerName, gcefake.CapturedProject, "http://"+l.Addr().String()))
 }
 
+// countFailed notes the workflow tasks that a worker has failed since its start; what it
+// does afterwards, while it ends, is not known. No kill makes one: a task whose worker or
+// server is gone times out, and is given out again.
+func (w *world) countFailed(ctx context.Context, n int) error {
+	_, text, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + workerHost(n) + ":9464/metrics"})
+	if err != nil {
+		return err
+	}
+	_, lines, err := temporalserver.FailedTasks(text)
+	for _, line := range lines {
+		w.Failed = append(w.Failed, w.workers[n].Name+": "+line)
+		w.say("%s has failed workflow tasks: %s", w.workers[n].Name, line)
+	}
+	return err
+}
+
 // openFleet starts the workers and the APIs.
 func (w *world) openFleet(ctx context.Context) error {
 	for n := range pairs {
 		for _, p := range []struct {
 			role, host string
-			to         **program
+			to         **program.Program
 		}{{"worker", workerHost(n), &w.workers[n]}, {"api", apiHost(n), &w.apis[n]}} {
 			name := p.role + "-" + strconv.Itoa(n+1)
 			text := fmt.Sprintf(processConfig, installation, p.role, filepath.Join(w.dir, "providers.yaml"),
@@ -84,7 +102,7 @@ func (w *world) openFleet(ctx context.Context) error {
 			if err := w.write(name+".yaml", text); err != nil {
 				return err
 			}
-			*p.to = newProgram(w.dir, name, w.built("worker"), "--config", filepath.Join(w.dir, name+".yaml"))
+			*p.to = program.New(w.dir, name, w.built("worker"), "--config", filepath.Join(w.dir, name+".yaml"))
 		}
 	}
 	return w.startFleet(ctx)
@@ -103,16 +121,16 @@ func (w *world) startFleet(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) startReady(ctx context.Context, p *program, host string) error {
-	if err := p.start(); err != nil {
+func (w *world) startReady(ctx context.Context, p *program.Program, host string) error {
+	if err := p.Start(); err != nil {
 		return err
 	}
-	return w.until(ctx, startWithin, p.name+" is ready", func(ctx context.Context) error {
+	return w.until(ctx, startWithin, p.Name+" is ready", func(ctx context.Context) error {
 		// A worker ends where the server that it asks has yet to learn of the namespace, and a
 		// supervisor starts it again.
-		if err := p.alive(); err != nil {
-			w.say(p.name + " has ended in its start, and is started again")
-			return errors.Join(fmt.Errorf("it was started again: %s", err), p.start()) //nolint:errorlint // it is not over
+		if err := p.Alive(); err != nil {
+			w.say(p.Name + " has ended in its start, and is started again")
+			return errors.Join(fmt.Errorf("it was started again: %s", err), p.Start()) //nolint:errorlint // it is not over
 		}
 		_, _, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + host + ":9464/readyz"})
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
 )
 
 const (
@@ -45,8 +46,8 @@ type world struct {
 
 	cloud         *gcefake.Server
 	database      *database
-	servers       [pairs]*program
-	workers, apis [pairs]*program
+	servers       [pairs]*program.Program
+	workers, apis [pairs]*program.Program
 	temporal      sdk.Client
 	fleet         *fleet.Client
 	customers     []*customer
@@ -200,7 +201,7 @@ func (w *world) until(ctx context.Context, within time.Duration, what string, is
 		if err == nil {
 			return nil
 		}
-		if time.Since(begun) > within || errors.Is(err, errEnded) {
+		if time.Since(begun) > within || errors.Is(err, program.ErrEnded) {
 			return fmt.Errorf("%s: not after %s: %w", what, time.Since(begun).Round(time.Second), err)
 		}
 		if err := wait(ctx, lookEvery/5); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 )
 
@@ -23,7 +24,7 @@ func (w *world) lose(ctx context.Context) error {
 	}
 	past := len(w.cloud.History())
 	for _, s := range w.servers {
-		if err := s.kill(); err != nil {
+		if err := s.Kill(); err != nil {
 			return err
 		}
 	}
@@ -59,9 +60,12 @@ func touched(h gcefake.Happening) string {
 func (w *world) begin(ctx context.Context) error {
 	var group errgroup.Group
 	for n := range pairs {
-		for _, p := range []*program{w.workers[n], w.apis[n]} {
+		if err := w.countFailed(ctx, n); err != nil {
+			return err
+		}
+		for _, p := range []*program.Program{w.workers[n], w.apis[n]} {
 			group.Go(func() error {
-				_, err := p.stop()
+				_, err := p.Stop()
 				return err
 			})
 		}
@@ -115,5 +119,14 @@ func (w *world) end(ctx context.Context) error {
 	if err := w.each(ctx, func(ctx context.Context, c *customer) error { return c.remove(ctx) }); err != nil {
 		return err
 	}
-	return w.settle(ctx, "after all were deleted")
+	if err := w.settle(ctx, "after all were deleted"); err != nil {
+		return err
+	}
+	for n := range pairs {
+		if err := w.countFailed(ctx, n); err != nil {
+			return err
+		}
+	}
+	w.say("workflow tasks that the workers failed: %d kinds", len(w.Failed))
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/egressfleet/egressfleet/testsuite/program"
 )
 
 // ticksPerSecond is in what the kernel counts processor time in /proc, on every
@@ -49,13 +51,13 @@ func (u usage) add(stat, rollup string) usage {
 // by their processor time.
 func (w *world) used() map[string]usage {
 	all, kinds := map[string]usage{}, map[string]string{}
-	for kind, programs := range map[string][pairs]*program{
+	for kind, programs := range map[string][pairs]*program.Program{
 		"Temporal": w.servers, "workers": w.workers, "APIs": w.apis,
 	} {
 		ended := usage{}
 		for _, p := range programs {
-			ended.CPU += p.spent
-			kinds[strconv.Itoa(p.cmd.Process.Pid)] = kind
+			ended.CPU += p.Spent
+			kinds[strconv.Itoa(p.PID())] = kind
 		}
 		all[kind] = ended
 	}
