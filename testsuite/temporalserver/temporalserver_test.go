@@ -29,8 +29,9 @@ func TestFailedTasks(t *testing.T) {
 		"another one's":      {metrics: "up 1\n", err: "not those of a worker"},
 		"what is no metrics": {metrics: "<html>", err: "text format parsing error"},
 		"some, of two reasons": {
-			metrics: ofProxies + "3\n" + failed + "{workflow_type=\"OrphanGC\",failure_reason=\"NonDeterminismError\"} 2\n", all: 5,
-			lines: []string{"2 of OrphanGC (NonDeterminismError)", "3 of Proxy (WorkflowError)"},
+			metrics: ofProxies + "3\n" + failed + "{workflow_type=\"OrphanGC\",failure_reason=\"NonDeterminismError\"} 2\n",
+			all:     5,
+			lines:   []string{"2 of OrphanGC (NonDeterminismError)", "3 of Proxy (WorkflowError)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
