@@ -73,19 +73,29 @@ func (w *world) openCloud(ctx context.Context) error {
 		fmt.Sprintf(providersConfig, providerName, gcefake.CapturedProject, "http://"+l.Addr().String()))
 }
 
-// countFailed notes the workflow tasks that a worker has failed since its start; what it
-// does afterwards, while it ends, is not known. No kill makes one: a task whose worker or
-// server is gone times out, and is given out again.
-func (w *world) countFailed(ctx context.Context, n int) error {
+// tellFailed says which workflow tasks a worker has failed since its start, and returns how
+// many they are. What it does while it ends is not known.
+func (w *world) tellFailed(ctx context.Context, n int) (all int, err error) {
 	_, text, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + workerHost(n) + ":9464/metrics"})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, lines, err := temporalserver.FailedTasks(text)
+	all, lines, err := temporalserver.FailedTasks(text)
 	for _, line := range lines {
-		w.Failed = append(w.Failed, w.workers[n].Name+": "+line)
 		w.say("%s has failed workflow tasks: %s", w.workers[n].Name, line)
 	}
+	return all, err
+}
+
+// countFailed notes the workflow tasks that a worker has failed since its start but for
+// those of the storm, and is called before it ends. A server that is killed may leave a
+// worker with a history that lacks the events of its task.
+func (w *world) countFailed(ctx context.Context, n int) error {
+	all, err := w.tellFailed(ctx, n)
+	if all > w.stormy[n] {
+		w.Failed = append(w.Failed, fmt.Sprintf("%d of %s", all-w.stormy[n], w.workers[n].Name))
+	}
+	w.stormy[n] = 0
 	return err
 }
 

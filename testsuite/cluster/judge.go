@@ -22,7 +22,7 @@ type evidence struct {
 	Weak           []string // what this run does not prove
 	History        []gcefake.Happening
 	Left           []string // instances once all proxies were deleted
-	Failed         []string // workflow tasks of the workers, by worker, workflow type and reason
+	Failed         []string // workflow tasks of the workers, after the storm
 }
 
 // verdict counts what is wrong; Report has one line for each.

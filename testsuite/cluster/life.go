@@ -51,6 +51,7 @@ type world struct {
 	temporal      sdk.Client
 	fleet         *fleet.Client
 	customers     []*customer
+	stormy        [pairs]int // workflow tasks that the workers of now failed in the storm
 
 	mu       sync.Mutex
 	accepted int

@@ -127,6 +127,6 @@ func (w *world) end(ctx context.Context) error {
 			return err
 		}
 	}
-	w.say("workflow tasks that the workers failed: %d kinds", len(w.Failed))
+	w.say("workers that failed workflow tasks after the storm: %d", len(w.Failed))
 	return nil
 }

@@ -67,7 +67,17 @@ func (w *world) storm(ctx context.Context) error {
 	w.say("the storm is over: %d requests were accepted, the slowest change or delete after %s", w.acceptedSoFar(),
 		w.slowest.Round(time.Millisecond))
 	w.say("of processor time and memory they took: %s", told(before, w.used()))
-	return w.settle(context.WithoutCancel(ctx), "after the storm")
+	ctx = context.WithoutCancel(ctx)
+	if err := w.settle(ctx, "after the storm"); err != nil {
+		return err
+	}
+	for n := range pairs {
+		var err error
+		if w.stormy[n], err = w.tellFailed(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // strike kills a process, and starts it again after a while. Meanwhile customers have to be
@@ -75,7 +85,7 @@ func (w *world) storm(ctx context.Context) error {
 func (w *world) strike(ctx context.Context, b blow) error {
 	p, before := b.of[b.n], w.acceptedSoFar()
 	if b.of == &w.workers {
-		if err := w.countFailed(ctx, b.n); err != nil {
+		if _, err := w.tellFailed(ctx, b.n); err != nil {
 			return err
 		}
 	}
