@@ -33,7 +33,7 @@ func beside(ctx context.Context, out io.Writer, argv []string) (clean bool, err 
 	cmd.Env = append(os.Environ(),
 		create.EnvTemporal+"="+frontends+":"+strconv.Itoa(frontendPort), create.EnvNamespace+"="+temporalNamespace,
 		fmt.Sprintf("%s=server=%d,%d database=%d", create.EnvProcesses,
-			w.servers[0].cmd.Process.Pid, w.servers[1].cmd.Process.Pid, w.database.cmd.Process.Pid))
+			w.servers[0].PID(), w.servers[1].PID(), w.database.PID()))
 	if err := cmd.Run(); err != nil {
 		return false, fmt.Errorf("%v: %w", argv, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/egressfleet/egressfleet/testsuite/program"
 )
 
 const (
@@ -46,7 +48,7 @@ func programsOf() []string {
 
 // database is a PostgreSQL of this run.
 type database struct {
-	*program
+	*program.Program
 	bin  string // the folder of PostgreSQL's programs
 	tool string // temporal-sql-tool
 }
@@ -66,21 +68,21 @@ func (w *world) openDatabase(ctx context.Context) error {
 	}
 	all := programsOf()
 	d := &database{bin: filepath.Dir(all[len(all)-1]), tool: w.built("temporal-sql-tool")}
-	d.program = newProgram(w.dir, "postgres", filepath.Join(d.bin, "postgres"), "-D", data, "-h", databaseHost,
+	d.Program = program.New(w.dir, "postgres", filepath.Join(d.bin, "postgres"), "-D", data, "-h", databaseHost,
 		"-p", databasePort, "-k", data, "-c", "max_connections=200", "-c", "shared_buffers=256MB")
-	d.user = who
+	d.User = who
 	w.database = d
 	if err := run(ctx, who, filepath.Join(d.bin, "initdb"), "-D", data, "-U", databaseUser, "--auth=trust", "-E", "UTF8",
 		"--locale=C.UTF-8"); err != nil {
 		return err
 	}
-	if err := d.start(); err != nil {
+	if err := d.Start(); err != nil {
 		return err
 	}
 	err = w.until(ctx, startWithin, "PostgreSQL takes connections", func(ctx context.Context) error {
 		ready := run(ctx, nil, filepath.Join(d.bin, "pg_isready"), "-h", databaseHost, "-p", databasePort)
 		if ready != nil {
-			return errors.Join(ready, d.alive())
+			return errors.Join(ready, d.Alive())
 		}
 		return nil
 	})

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
+	"github.com/egressfleet/egressfleet/testsuite/temporalserver"
 )
 
 const (
@@ -70,12 +72,38 @@ func (w *world) openCloud(ctx context.Context) error {
 		fmt.Sprintf(providersConfig, providerName, gcefake.CapturedProject, "http://"+l.Addr().String()))
 }
 
+// tellFailed says which workflow tasks a worker has failed since its start, and returns how
+// many they are. What it does while it ends is not known.
+func (w *world) tellFailed(ctx context.Context, n int) (all int, err error) {
+	_, text, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + workerHost(n) + ":9464/metrics"})
+	if err != nil {
+		return 0, err
+	}
+	all, lines, err := temporalserver.FailedTasks(text)
+	for _, line := range lines {
+		w.say("%s has failed workflow tasks: %s", w.workers[n].Name, line)
+	}
+	return all, err
+}
+
+// countFailed notes the workflow tasks that a worker has failed since its start but for
+// those of the storm, and is called before it ends. A server that is killed may leave a
+// worker with a history that lacks the events of its task.
+func (w *world) countFailed(ctx context.Context, n int) error {
+	all, err := w.tellFailed(ctx, n)
+	if all > w.stormy[n] {
+		w.Failed = append(w.Failed, fmt.Sprintf("%d of %s", all-w.stormy[n], w.workers[n].Name))
+	}
+	w.stormy[n] = 0
+	return err
+}
+
 // openFleet starts the workers and the APIs.
 func (w *world) openFleet(ctx context.Context) error {
 	for n := range pairs {
 		for _, p := range []struct {
 			role, host string
-			to         **program
+			to         **program.Program
 		}{{"worker", workerHost(n), &w.workers[n]}, {"api", apiHost(n), &w.apis[n]}} {
 			name := p.role + "-" + strconv.Itoa(n+1)
 			text := fmt.Sprintf(processConfig, installation, p.role, filepath.Join(w.dir, "providers.yaml"),
@@ -83,7 +111,7 @@ func (w *world) openFleet(ctx context.Context) error {
 			if err := w.write(name+".yaml", text); err != nil {
 				return err
 			}
-			*p.to = newProgram(w.dir, name, w.built("worker"), "--config", filepath.Join(w.dir, name+".yaml"))
+			*p.to = program.New(w.dir, name, w.built("worker"), "--config", filepath.Join(w.dir, name+".yaml"))
 		}
 	}
 	return w.startFleet(ctx)
@@ -102,12 +130,12 @@ func (w *world) startFleet(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) startReady(ctx context.Context, p *program, host string) error {
-	if err := p.start(); err != nil {
+func (w *world) startReady(ctx context.Context, p *program.Program, host string) error {
+	if err := p.Start(); err != nil {
 		return err
 	}
-	return w.until(ctx, startWithin, p.name+" is ready", func(ctx context.Context) error {
-		if err := p.alive(); err != nil {
+	return w.until(ctx, startWithin, p.Name+" is ready", func(ctx context.Context) error {
+		if err := p.Alive(); err != nil {
 			return err
 		}
 		_, _, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + host + ":9464/readyz"})

@@ -23,6 +23,7 @@ type evidence struct {
 	Weak           []string // what this run does not prove
 	History        []gcefake.Happening
 	Left           []string // instances once all proxies were deleted
+	Failed         []string // workflow tasks of the workers, after the storm
 }
 
 // verdict counts what is wrong; Report has one line for each.
@@ -53,6 +54,9 @@ func judge(e evidence) (v verdict) {
 	}
 	for _, one := range e.Touched {
 		v.note("touched after the loss: %s", one)
+	}
+	for _, tasks := range e.Failed {
+		v.note("workflow tasks failed: %s", tasks)
 	}
 	if e.Collected > 0 {
 		v.note("orphan collection deleted %d instances of a database that was lost", e.Collected)

@@ -35,6 +35,7 @@ func TestEveryFaultFailsARun(t *testing.T) {
 		"two instances of one UID":          {func(e *evidence) { e.History = twice("u", "u") }, verdict{Duplicates: 1}},
 		"what is left":                      {func(e *evidence) { e.Left = []string{"i"} }, verdict{}},
 		"an instance that adoption touched": {func(e *evidence) { e.Touched = []string{"i"} }, verdict{}},
+		"a workflow task that failed":       {func(e *evidence) { e.Failed = []string{"t"} }, verdict{}},
 		"an instance that was collected":    {func(e *evidence) { e.Collected = 1 }, verdict{}},
 		"a proxy that was not brought back": {func(e *evidence) { e.Adopted-- }, verdict{}},
 		"one that no backup knew":           {func(e *evidence) { e.Restored-- }, verdict{}},

@@ -22,6 +22,7 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
 )
 
 const (
@@ -45,11 +46,12 @@ type world struct {
 
 	cloud         *gcefake.Server
 	database      *database
-	servers       [pairs]*program
-	workers, apis [pairs]*program
+	servers       [pairs]*program.Program
+	workers, apis [pairs]*program.Program
 	temporal      sdk.Client
 	fleet         *fleet.Client
 	customers     []*customer
+	stormy        [pairs]int // workflow tasks that the workers of now failed in the storm
 
 	mu       sync.Mutex
 	accepted int
@@ -103,9 +105,9 @@ func (w *world) live(ctx context.Context) error {
 
 // alive returns an error for each process that has ended by itself.
 func (w *world) alive() error {
-	errs := []error{w.database.alive()}
+	errs := []error{w.database.Alive()}
 	for n := range pairs {
-		errs = append(errs, w.servers[n].alive(), w.workers[n].alive(), w.apis[n].alive())
+		errs = append(errs, w.servers[n].Alive(), w.workers[n].Alive(), w.apis[n].Alive())
 	}
 	return errors.Join(errs...)
 }
@@ -214,7 +216,7 @@ func (w *world) until(ctx context.Context, within time.Duration, what string, is
 		if err == nil {
 			return nil
 		}
-		if time.Since(begun) > within || errors.Is(err, errEnded) {
+		if time.Since(begun) > within || errors.Is(err, program.ErrEnded) {
 			return fmt.Errorf("%s: not after %s: %w", what, time.Since(begun).Round(time.Second), err)
 		}
 		if err := wait(ctx, lookEvery/5); err != nil {

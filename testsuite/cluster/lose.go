@@ -11,6 +11,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/program"
 	"github.com/egressfleet/egressfleet/workflows/gc"
 )
 
@@ -46,7 +47,7 @@ func (w *world) lose(ctx context.Context) error {
 
 func (w *world) killServers() error {
 	for _, s := range w.servers {
-		if err := s.kill(); err != nil {
+		if err := s.Kill(); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func touched(h gcefake.Happening) string {
 // begin does what an operator does: ends the fleet, makes a new database, and begins with
 // it. Which build is current was known to the old one only.
 func (w *world) begin(ctx context.Context) error {
-	if err := w.stopFleet(); err != nil {
+	if err := w.stopFleet(ctx); err != nil {
 		return err
 	}
 	if err := w.database.create(ctx); err != nil {
@@ -83,13 +84,17 @@ func (w *world) begin(ctx context.Context) error {
 	return nil
 }
 
-// stopFleet ends the workers and the APIs as a supervisor does.
-func (w *world) stopFleet() error {
+// stopFleet ends the workers and the APIs as a supervisor does. What workers have failed is
+// counted before.
+func (w *world) stopFleet(ctx context.Context) error {
 	var group errgroup.Group
 	for n := range pairs {
-		for _, p := range []*program{w.workers[n], w.apis[n]} {
+		if err := w.countFailed(ctx, n); err != nil {
+			return err
+		}
+		for _, p := range []*program.Program{w.workers[n], w.apis[n]} {
 			group.Go(func() error {
-				_, err := p.stop()
+				_, err := p.Stop()
 				return err
 			})
 		}
@@ -127,5 +132,14 @@ func (w *world) end(ctx context.Context) error {
 	if err := w.each(ctx, func(ctx context.Context, c *customer) error { return c.remove(ctx) }); err != nil {
 		return err
 	}
-	return w.settle(ctx, "after all were deleted")
+	if err := w.settle(ctx, "after all were deleted"); err != nil {
+		return err
+	}
+	for n := range pairs {
+		if err := w.countFailed(ctx, n); err != nil {
+			return err
+		}
+	}
+	w.say("workers that failed workflow tasks after the storm: %d", len(w.Failed))
+	return nil
 }

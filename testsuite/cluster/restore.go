@@ -108,7 +108,7 @@ func (w *world) ageBackup(ctx context.Context) error {
 
 // putBack ends everything, and has it begin with the backup.
 func (w *world) putBack(ctx context.Context) error {
-	if err := w.stopFleet(); err != nil {
+	if err := w.stopFleet(ctx); err != nil {
 		return err
 	}
 	if err := w.killServers(); err != nil {

@@ -41,15 +41,18 @@ func (w *world) roll(ctx context.Context) error {
 // when the first of them takes work: until then the other one serves.
 func (w *world) rollTo(ctx context.Context, build string) error {
 	for n, p := range w.workers {
-		took, err := p.stop()
+		if err := w.countFailed(ctx, n); err != nil {
+			return err
+		}
+		took, err := p.Stop()
 		if err != nil {
 			return err
 		}
-		p.argv = append(p.argv[:3:3], "--deployment-name", deployment, "--deployment-build", build)
+		p.Argv = append(p.Argv[:3:3], "--deployment-name", deployment, "--deployment-build", build)
 		if err := w.startReady(ctx, p, workerHost(n)); err != nil {
 			return err
 		}
-		w.say("%s ended %s after SIGTERM, and is build %s", p.name, took.Round(time.Millisecond), build)
+		w.say("%s ended %s after SIGTERM, and is build %s", p.Name, took.Round(time.Millisecond), build)
 		if n > 0 {
 			continue
 		}

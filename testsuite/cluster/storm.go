@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/egressfleet/egressfleet/testsuite/program"
 )
 
 // blow is one kill: which process, and how long it is missed.
 type blow struct {
-	of     *[pairs]*program
+	of     *[pairs]*program.Program
 	n      int
 	host   string
 	absent time.Duration
@@ -65,14 +67,29 @@ func (w *world) storm(ctx context.Context) error {
 	w.say("the storm is over: %d requests were accepted, the slowest change or delete after %s", w.acceptedSoFar(),
 		w.slowest.Round(time.Millisecond))
 	w.say("of processor time and memory they took: %s", told(before, w.used()))
-	return w.settle(context.WithoutCancel(ctx), "after the storm")
+	ctx = context.WithoutCancel(ctx)
+	if err := w.settle(ctx, "after the storm"); err != nil {
+		return err
+	}
+	for n := range pairs {
+		var err error
+		if w.stormy[n], err = w.tellFailed(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // strike kills a process, and starts it again after a while. Meanwhile customers have to be
 // served.
 func (w *world) strike(ctx context.Context, b blow) error {
 	p, before := b.of[b.n], w.acceptedSoFar()
-	if err := p.kill(); err != nil {
+	if b.of == &w.workers {
+		if _, err := w.tellFailed(ctx, b.n); err != nil {
+			return err
+		}
+	}
+	if err := p.Kill(); err != nil {
 		return err
 	}
 	w.Kills++
@@ -80,20 +97,20 @@ func (w *world) strike(ctx context.Context, b blow) error {
 		return err
 	}
 	meanwhile := w.acceptedSoFar() - before
-	w.say("%s was killed; in the %s without it %d requests were accepted", p.name, b.absent, meanwhile)
+	w.say("%s was killed; in the %s without it %d requests were accepted", p.Name, b.absent, meanwhile)
 	if meanwhile == 0 {
-		w.Weak = append(w.Weak, fmt.Sprintf("nobody was served while %s was missed", p.name))
+		w.Weak = append(w.Weak, fmt.Sprintf("nobody was served while %s was missed", p.Name))
 	}
 	if b.of != &w.servers {
 		return w.startReady(ctx, p, b.host)
 	}
-	if err := p.start(); err != nil {
+	if err := p.Start(); err != nil {
 		return err
 	}
-	return w.until(ctx, startWithin, p.name+" listens", func(ctx context.Context) error {
+	return w.until(ctx, startWithin, p.Name+" listens", func(ctx context.Context) error {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(b.host, strconv.Itoa(frontendPort)))
 		if err != nil {
-			return errors.Join(err, p.alive())
+			return errors.Join(err, p.Alive())
 		}
 		return c.Close()
 	})

@@ -6,19 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/program"
+	"github.com/egressfleet/egressfleet/testsuite/temporalserver"
 )
 
 const (
@@ -33,48 +33,28 @@ const (
 
 func serverHost(n int) string { return "127.0.0." + strconv.Itoa(11+n) }
 
-// serverConfig is one of two servers, with all four services. rpcAddress is the same for
-// both: each server writes it into the record of the cluster where it differs.
-const serverConfig = `log: {stdout: true, level: warn}
-persistence:
-  defaultStore: default
-  visibilityStore: visibility
-  numHistoryShards: 16
-  datastores:
-    default: {sql: {databaseName: temporal, maxConns: 40, maxIdleConns: 40, SQL}}
-    visibility: {sql: {databaseName: temporal_visibility, maxConns: 10, maxIdleConns: 10, SQL}}
-global:
-  membership: {maxJoinDuration: 30s, broadcastAddress: HOST}
-services:
-  frontend: {rpc: {grpcPort: 7233, membershipPort: 6933, httpPort: 7243, bindOnIP: HOST}}
-  matching: {rpc: {grpcPort: 7235, membershipPort: 6935, bindOnIP: HOST}}
-  history: {rpc: {grpcPort: 7234, membershipPort: 6934, bindOnIP: HOST}}
-  worker: {rpc: {grpcPort: 7239, membershipPort: 6939, bindOnIP: HOST}}
-clusterMetadata:
-  enableGlobalNamespace: false
-  failoverVersionIncrement: 10
-  masterClusterName: active
-  currentClusterName: active
-  clusterInformation:
-    active: {enabled: true, initialFailoverVersion: 1, rpcName: frontend, rpcAddress: "FIRST:7233"}
-dcRedirectionPolicy: {policy: noop}
-`
+// store is a database of Temporal, with so many connections of each server.
+func store(name string, connections int) string {
+	return fmt.Sprintf("{pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: %s, "+
+		"password: unused, maxConns: %d, maxIdleConns: %[4]d, maxConnLifetime: 1h}",
+		name, net.JoinHostPort(databaseHost, databasePort), databaseUser, connections)
+}
 
 // openServers starts two servers and dials them.
 func (w *world) openServers(ctx context.Context) error {
 	if err := w.nameServers(); err != nil {
 		return err
 	}
-	store := fmt.Sprintf("pluginName: postgres12, connectAddr: %q, connectProtocol: tcp, user: %s, password: unused, "+
-		"maxConnLifetime: 1h", databaseHost+":"+databasePort, databaseUser)
 	for n := range pairs {
 		name := "temporal-" + strconv.Itoa(n+1)
-		text := strings.NewReplacer("SQL", store, "HOST", serverHost(n), "FIRST", serverHost(0)).Replace(serverConfig)
-		if err := w.write(filepath.Join(name, "production.yaml"), text); err != nil {
+		args, err := temporalserver.Config{
+			Host: serverHost(n), First: serverHost(0), Shards: 16, Ports: temporalserver.Usual(),
+			Main: store("temporal", 40), Visibility: store("temporal_visibility", 10),
+		}.Write(w.dir, name)
+		if err != nil {
 			return err
 		}
-		w.servers[n] = newProgram(w.dir, name, w.built("temporal-server"), "--root", w.dir, "--config", name,
-			"--env", "production", "--allow-no-auth", "start")
+		w.servers[n] = program.New(w.dir, name, append([]string{w.built("temporal-server")}, args...)...)
 	}
 	if err := w.startServers(ctx); err != nil {
 		return err
@@ -111,16 +91,17 @@ func (w *world) nameServers() error {
 // them ends.
 func (w *world) startServers(ctx context.Context) error {
 	for n, s := range w.servers {
-		if err := s.start(); err != nil {
+		if err := s.Start(); err != nil {
 			return err
 		}
-		err := w.until(ctx, startWithin, s.name+" serves the namespace", func(ctx context.Context) error {
-			err := w.knows(ctx, serverHost(n))
+		address := net.JoinHostPort(serverHost(n), strconv.Itoa(frontendPort))
+		err := w.until(ctx, startWithin, s.Name+" serves the namespace", func(ctx context.Context) error {
+			err := temporalserver.Serves(ctx, address, temporalNamespace)
 			if _, unknown := errors.AsType[*serviceerror.NamespaceNotFound](err); unknown && n == 0 {
 				err = w.cli(ctx, "operator", "namespace", "create", "--namespace", temporalNamespace, "--retention", retention)
 			}
 			if err != nil {
-				return errors.Join(err, s.alive())
+				return errors.Join(err, s.Alive())
 			}
 			return nil
 		})
@@ -129,25 +110,6 @@ func (w *world) startServers(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// knows returns nil once a server answers what a worker asks first. Each of its parts
-// learns of a new namespace by itself.
-func (w *world) knows(ctx context.Context, host string) error {
-	c, err := sdk.DialContext(ctx, sdk.Options{
-		HostPort: fmt.Sprintf("%s:%d", host, frontendPort), Namespace: temporalNamespace, Logger: devserver.Quiet(),
-	})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if _, err = c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{}); err != nil {
-		return err
-	}
-	_, err = c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
-		Namespace: temporalNamespace,
-	})
-	return err
 }
 
 // cli runs the temporal command.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/egressfleet/egressfleet/testsuite/program"
 	"github.com/egressfleet/egressfleet/testsuite/usage"
 )
 
@@ -36,13 +37,13 @@ func (u used) add(of usage.Usage, share int64) used {
 // by their processor time.
 func (w *world) used() map[string]used {
 	all, kinds := map[string]used{}, map[int]string{}
-	for kind, programs := range map[string][pairs]*program{
+	for kind, programs := range map[string][pairs]*program.Program{
 		"Temporal": w.servers, "workers": w.workers, "APIs": w.apis,
 	} {
 		ended := used{}
 		for _, p := range programs {
-			ended.CPU += p.spent
-			kinds[p.cmd.Process.Pid] = kind
+			ended.CPU += p.Spent
+			kinds[p.PID()] = kind
 		}
 		all[kind] = ended
 	}

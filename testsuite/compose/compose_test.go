@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -52,7 +53,8 @@ func mounted(t *testing.T, s types.ServiceConfig, target string) string {
 func TestEverythingIsThere(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{
-		"grafana", "jaeger", "postgresql", "prometheus", "temporal", "temporal-ui", "worker",
+		"grafana", "jaeger", "postgresql", "prometheus", "temporal", "temporal-namespace", "temporal-schema", "temporal-ui",
+		"worker",
 	}, slices.Sorted(maps.Keys(load(t).Services)))
 }
 
@@ -98,15 +100,37 @@ func TestPortsAreOnesOwnAndOnLoopback(t *testing.T) {
 func TestNobodyWaitsForWhatCannotComeAbout(t *testing.T) {
 	t.Parallel()
 	project := load(t)
+	ends := []string{"temporal-namespace", "temporal-schema"}
 	for name, s := range project.Services {
-		require.NotNil(t, s.HealthCheck, name)
-		require.NotEmpty(t, s.HealthCheck.Test, name)
-		require.False(t, s.HealthCheck.Disable, name)
+		if slices.Contains(ends, name) {
+			require.Nil(t, s.HealthCheck, "%s ends", name)
+		} else {
+			require.NotNil(t, s.HealthCheck, name)
+			require.NotEmpty(t, s.HealthCheck.Test, name)
+			require.False(t, s.HealthCheck.Disable, name)
+		}
 		for needed, dependency := range s.DependsOn {
 			require.Contains(t, project.Services, needed, name)
-			require.Equal(t, types.ServiceConditionHealthy, dependency.Condition, "%s on %s", name, needed)
+			want := types.ServiceConditionHealthy
+			if slices.Contains(ends, needed) {
+				want = types.ServiceConditionCompletedSuccessfully
+			}
+			require.Equal(t, want, dependency.Condition, "%s on %s", name, needed)
 		}
 	}
+}
+
+// The server takes no older schema, and a tool may not know a newer one.
+func TestTheServerAndWhatSetsItUpAreOfOneRelease(t *testing.T) {
+	t.Parallel()
+	services := load(t).Services
+	of := func(name string) string {
+		_, release, _ := strings.Cut(services[name].Image, ":")
+		return release
+	}
+	require.NotEmpty(t, of("temporal"))
+	require.Equal(t, of("temporal"), of("temporal-schema"))
+	require.Equal(t, of("temporal"), of("temporal-namespace"))
 }
 
 // workerConfig is what our worker reads in its container.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/temporalserver"
 )
 
 const (
@@ -70,15 +71,17 @@ func measure(ctx context.Context, dir string) (m measured, err error) {
 			err = errors.Join(context.Cause(ctx), err)
 		}
 	}()
-	// On a file: one in memory is lost with its last connection, which a busy machine ends.
-	server, err := devserver.NewProcess(filepath.Join(dir, "temporal.db"))
+	server, err := temporalserver.NewAlone(dir)
 	if err != nil {
 		return m, err
 	}
-	if err := server.Start(ctx); err != nil {
+	if err := server.Open(ctx); err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, server.End(syscall.SIGTERM)) }()
+	defer func() {
+		_, ended := server.Stop()
+		err = errors.Join(err, ended)
+	}()
 	cloud, err := newCloud(ctx)
 	if err != nil {
 		return m, err
@@ -92,7 +95,7 @@ func measure(ctx context.Context, dir string) (m measured, err error) {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, b.remove()) }()
-	w := &world{cloud: cloud, box: b}
+	w := &world{cloud: cloud, box: b, begun: time.Now()}
 	if err := w.start(ctx, server.Address); err != nil {
 		return m, err
 	}

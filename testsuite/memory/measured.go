@@ -12,7 +12,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/egressfleet/egressfleet/testsuite/temporalserver"
 	"github.com/egressfleet/egressfleet/testsuite/usage"
 )
 
@@ -24,11 +26,12 @@ type measured struct {
 	faults      int64 // calls of the backend that met a trouble
 	lists       int   // of all proxies, that were answered while instances were lost
 	misses      int   // of them, that a busy worker did not answer
+	failed      int   // workflow tasks that the worker failed
 }
 
 func (m measured) String() string {
-	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d misses=%d",
-		m.Usage, m.collections, m.paused, m.faults, m.lists, m.misses)
+	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d misses=%d failed_workflow_tasks=%d",
+		m.Usage, m.collections, m.paused, m.faults, m.lists, m.misses, m.failed)
 }
 
 // reckon reads the figures. A backend without any trouble would prove too little.
@@ -43,6 +46,10 @@ func (w *world) reckon(ctx context.Context, m *measured) (err error) {
 	if err != nil {
 		return err
 	}
+	var failed []string
+	if m.failed, failed, err = temporalserver.FailedTasks(metrics); err != nil {
+		return err
+	}
 	m.faults = w.cloud.met.Load()
 	m.paused = field(metrics, "go_gc_duration_seconds_sum")
 	m.collections, err = strconv.ParseInt(field(metrics, "go_gc_duration_seconds_count"), 10, 64)
@@ -51,6 +58,8 @@ func (w *world) reckon(ctx context.Context, m *measured) (err error) {
 		return fmt.Errorf("go_gc_duration_seconds_count: %w", err)
 	case m.Most > limit:
 		return fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.Most, limit)
+	case m.failed > 0:
+		return fmt.Errorf("the worker failed %d workflow tasks: %s; its log says why", m.failed, strings.Join(failed, ", "))
 	case m.faults == 0:
 		return errors.New("this run proves too little: the backend never failed")
 	case m.lists == 0:
@@ -69,7 +78,7 @@ func (w *world) look(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %s heap=%s goroutines=%s collections=%s\n", what, used,
+	fmt.Printf("%s: %s, %s heap=%s goroutines=%s collections=%s\n", time.Since(w.begun).Round(time.Second), what, used,
 		field(metrics, "go_memstats_heap_inuse_bytes"), field(metrics, "go_goroutines"),
 		field(metrics, "go_gc_duration_seconds_count"))
 	return nil

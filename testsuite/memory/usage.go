@@ -27,14 +27,14 @@ func (b *box) usage() (usage.Usage, error) {
 func (w *world) watch(ctx context.Context) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
-	for begun := time.Now(); ; {
+	for {
 		select {
 		case now := <-tick.C:
 			u, err := w.box.usage()
 			if err != nil {
 				return // it has ended, which others tell
 			}
-			fmt.Printf("%s: instances=%d %s\n", now.Sub(begun).Round(time.Second), len(w.cloud.Instances()), u)
+			fmt.Printf("%s: instances=%d %s\n", now.Sub(w.begun).Round(time.Second), len(w.cloud.Instances()), u)
 		case <-ctx.Done():
 			return
 		}
