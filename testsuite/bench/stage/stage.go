@@ -29,7 +29,9 @@ const (
 	Queue    = "bench"
 	unserved = "bench-nobody"
 
-	startAtOnce  = 16
+	startAtOnce = 16
+	// begunWithin is how long a run takes to begin: it publishes after that.
+	begunWithin  = time.Second
 	listedWithin = 2 * time.Minute
 	lookEvery    = 200 * time.Millisecond
 	pageSize     = 1000 // as many as a server lists at once
@@ -103,7 +105,8 @@ func found(p v1.Proxy) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(
 		keyword("ProxyPhase", string(p.Status.Phase)), keyword("ProxyProvider", p.Spec.Provider),
 		keyword("ProxyRegion", p.Spec.Placement.Region), keyword("ProxyReason", p.Status.Conditions[0].Reason),
-		temporal.NewSearchAttributeKeyBool("ProxyHealthy").ValueSet(true))
+		temporal.NewSearchAttributeKeyBool("ProxyHealthy").ValueSet(true),
+		temporal.NewSearchAttributeKeyTime("ProxyChanged").ValueSet(time.Now().Add(begunWithin)))
 }
 
 // Listing is the query for the living proxies.
