@@ -25,7 +25,8 @@ import (
 const (
 	// Installation is that of the stage.
 	Installation = "bench"
-	// Queue is where the sweeps of the stage are served; nobody serves the proxies'.
+	// Queue is where the sweeps of the stage are served, and the proxies that change; nobody
+	// serves the others.
 	Queue    = "bench"
 	unserved = "bench-nobody"
 
@@ -85,7 +86,7 @@ func (s *Stage) start(ctx context.Context, proxies []v1.Proxy) error {
 	for _, p := range proxies {
 		group.Go(func() error {
 			_, err := s.Temporal.ExecuteWorkflow(within, client.StartWorkflowOptions{
-				ID: proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), TaskQueue: unserved,
+				ID: workflowID(p), TaskQueue: unserved,
 				Memo: map[string]any{proxy.MemoProxy: p}, TypedSearchAttributes: found(p),
 			}, proxy.WorkflowType)
 			return err
@@ -106,7 +107,7 @@ func found(p v1.Proxy) temporal.SearchAttributes {
 		keyword("ProxyPhase", string(p.Status.Phase)), keyword("ProxyProvider", p.Spec.Provider),
 		keyword("ProxyRegion", p.Spec.Placement.Region), keyword("ProxyReason", p.Status.Conditions[0].Reason),
 		temporal.NewSearchAttributeKeyBool("ProxyHealthy").ValueSet(true),
-		temporal.NewSearchAttributeKeyTime("ProxyChanged").ValueSet(time.Now().Add(begunWithin)))
+		attrChanged.ValueSet(time.Now().Add(begunWithin)))
 }
 
 // Listing is the query for the living proxies.
