@@ -68,14 +68,11 @@ const (
 // once and late: a run that has ended never runs again, one that began before another is
 // the older one, and what was published earlier is no news.
 func judge(was life, known bool, r row) fate {
-	same := known && r.run == was.run
 	switch {
-	case same && !was.runs(), known && !same && r.began.Before(was.began):
+	case known && r.stale(was.row):
 		return fateNone
-	case r.runs() && (!known || r.overtakes(was.row)):
+	case r.runs():
 		return fateTaken
-	case r.runs(), known && !same && r.began.Equal(was.began):
-		return fateNone
 	case r.continued && was.shown != nil:
 		return fateFollowed
 	default:
@@ -83,10 +80,17 @@ func judge(was life, known bool, r row) fate {
 	}
 }
 
-// overtakes reports whether a row that runs is at least as new as another one. Two runs
-// may have begun at the same time, where one was reset.
-func (r row) overtakes(was row) bool {
-	return r.run != was.run && (r.began.After(was.began) || !was.runs()) || !r.changed.Before(was.changed)
+// stale reports whether a row is older than what is known. Two runs may have begun at the
+// same time, where one was reset: the one that runs counts, and what is published later.
+func (r row) stale(was row) bool {
+	switch earlier := r.changed.Before(was.changed); {
+	case r.run == was.run:
+		return !was.runs() || r.runs() && earlier
+	case r.began.Equal(was.began):
+		return !r.runs() || was.runs() && earlier
+	default:
+		return r.began.Before(was.began)
+	}
 }
 
 // knowledge is the proxies of a fleet by the IDs of their workflows.
