@@ -74,7 +74,8 @@ func TestARowIsJudgedByWhatIsKnown(t *testing.T) {
 		"the end of what was reset":  {&life{row: runs("b", 0, 2), shown: shown}, ends("a", 0, 5), fateNone},
 		"the end of what was reset, which had published later": {
 			&life{row: runs("b", 0, 2), shown: shown},
-			row{run: "a", began: after(0), changed: after(3), ended: after(5)}, fateNone,
+			row{run: "a", began: after(0), changed: after(3), ended: after(5)},
+			fateNone,
 		},
 		"a late row of what was reset": {&life{row: runs("b", 0, 2), shown: shown}, runs("a", 0, 1), fateNone},
 	} {
