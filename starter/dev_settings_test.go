@@ -136,7 +136,7 @@ func TestTheServerKeepsItsStateAndKnowsTheAttributes(t *testing.T) {
 		"--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL",
 		"--search-attribute", "ProxyPhase=Keyword", "--search-attribute", "ProxyProvider=Keyword",
 		"--search-attribute", "ProxyRegion=Keyword", "--search-attribute", "ProxyReason=Keyword",
-		"--search-attribute", "ProxyHealthy=Bool",
+		"--search-attribute", "ProxyHealthy=Bool", "--search-attribute", "ProxyChanged=Datetime",
 	}, s.serverArgs("/x/temporal.db"))
 }
 

@@ -119,6 +119,10 @@ func (a *awaitedFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, 
 	return ask(a, func(f *fleet.Client) ([]v1.Proxy, error) { return f.List(ctx, namespace) })
 }
 
+func (a *awaitedFleet) Follow(ctx context.Context) (fleet.Living, error) {
+	return ask(a, func(f *fleet.Client) (fleet.Living, error) { return f.Follow(ctx) })
+}
+
 func (a *awaitedFleet) LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error) {
 	f, err := a.get()
 	if err != nil {

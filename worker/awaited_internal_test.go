@@ -23,6 +23,7 @@ func TestAFleetThatIsAwaitedIsUnavailable(t *testing.T) {
 		"resume":   func() error { _, err := f.Resume(ctx, "default", "a", "", fleet.Request{}); return err },
 		"timeline": func() error { _, err := f.Timeline(ctx, "default", "a"); return err },
 		"list":     func() error { _, err := f.List(ctx, "default"); return err },
+		"follow":   func() error { _, err := f.Follow(ctx); return err },
 		"ready":    func() error { return f.Ready(ctx) },
 	} {
 		require.ErrorIs(t, ask(), fleet.ErrUnavailable, name)

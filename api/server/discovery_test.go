@@ -45,6 +45,27 @@ func TestDiscoveryIsStaleFromTheFirstFailureToTheNextSuccess(t *testing.T) {
 	require.Equal(t, birth.Add(10*time.Second), fresh.GeneratedAt)
 }
 
+func TestAListOfTheSameRevisionIsTheSameAtAnotherTime(t *testing.T) {
+	t.Parallel()
+	s := newStage(pool()...)
+	s.fleet.revision = 1
+	s.server.Refresh(t.Context())
+	require.Len(t, s.discovery(t).Proxies, 3)
+	s.fleet.proxies = nil
+	s.clock.move(5 * time.Second)
+	s.fleet.fail = errors.New("away")
+	s.server.Refresh(t.Context())
+	s.fleet.fail = nil
+	s.server.Refresh(t.Context())
+	same := s.discovery(t)
+	require.Len(t, same.Proxies, 3, "what is not another one is not looked at")
+	require.False(t, same.Stale)
+	require.Equal(t, birth.Add(5*time.Second), same.GeneratedAt)
+	s.fleet.revision = 2
+	s.server.Refresh(t.Context())
+	require.Empty(t, s.discovery(t).Proxies)
+}
+
 func TestDiscoveryIsStaleWhenRefreshesStoppedWithoutFailing(t *testing.T) {
 	t.Parallel()
 	s := newStage(pool()...)

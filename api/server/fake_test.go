@@ -44,6 +44,8 @@ type fakeFleet struct {
 	orphans v1.Collection
 	batches []fleet.FeedbackBatch
 	bans    fleet.Bans
+
+	revision int64 // of what Follow returns; 0: it is always another list
 }
 
 func newFleet(proxies ...v1.Proxy) *fakeFleet {
@@ -239,6 +241,12 @@ func (f *fakeFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, err
 		}
 	}
 	return found, nil
+}
+
+// Follow lists them, with a revision where the test gives one.
+func (f *fakeFleet) Follow(ctx context.Context) (fleet.Living, error) {
+	proxies, err := f.List(ctx, "")
+	return fleet.Living{Proxies: proxies, Revision: f.revision}, err
 }
 
 func (f *fakeFleet) SendFeedback(ctx context.Context, b fleet.FeedbackBatch) error {

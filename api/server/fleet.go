@@ -40,6 +40,9 @@ type Fleet interface {
 	// List returns the Proxies of a namespace in any order; "" is every namespace. An
 	// error means that the list is unknown, never that it is empty.
 	List(ctx context.Context, namespace string) ([]v1.Proxy, error)
+	// Follow returns the Proxies of every namespace, as List does, for who asks all the time.
+	// What has the same revision as before is the same.
+	Follow(ctx context.Context) (fleet.Living, error)
 	// LastChecks returns what the last round of checks found, by the provider's name, and
 	// when that was.
 	LastChecks(ctx context.Context) (time.Time, map[string]v1.ProviderCheck, error)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/api/discovery"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
 const (
@@ -18,7 +19,8 @@ const (
 	refreshTimeout = 4 * time.Second // the least that one has
 	// A large fleet is listed page after page, for some tenths of a millisecond each Proxy.
 	// The first list of all has so long, and later ones so many times what the last one
-	// took, or was given up after: a list that comes late is better than none.
+	// took, or was given up after, or what the longest took: any of them may have to list
+	// everything, and a list that comes late is better than none.
 	firstTimeout = 30 * time.Second
 	slower       = 3
 	// staleAfter marks a list as stale although no refresh has failed: one hangs, or
@@ -35,7 +37,8 @@ type snapshot struct {
 	clock Clock
 	log   *slog.Logger
 	last  atomic.Pointer[list] // nil: never loaded
-	took  atomic.Int64         // the last listing, good or not; nanoseconds
+	took  atomic.Int64         // the last refresh, good or not; nanoseconds
+	most  atomic.Int64         // the longest that was good: one that lists everything
 	news  news
 	// ending is closed when the server takes no new request: who waits is answered.
 	ending chan struct{}
@@ -48,11 +51,14 @@ type snapshot struct {
 // list is one state of the snapshot. It is never changed.
 type list struct {
 	at        time.Time // when it was asked for, so true then or later
+	revision  int64     // of the fleet
 	failed    bool      // a refresh after it failed
 	endpoints []v1.Endpoint
 	standings map[standing]int // of every Proxy, for metrics
 	proxies   []v1.Proxy       // all of them, redacted, for pages
-	// usable is what clients may use, in each format, made when somebody asks first.
+	// everything is what clients may use.
+	everything func() []v1.Endpoint
+	// usable is that in each format, made when somebody asks first.
 	usable map[discovery.Format]func() (discovery.Document, error)
 	// parts are what was asked for beyond that, of this list.
 	parts *parts
@@ -87,16 +93,18 @@ func (s *snapshot) due(now, began time.Time) bool {
 }
 
 func (s *snapshot) refresh(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, within(s.loaded(), time.Duration(s.took.Load())))
+	ctx, cancel := context.WithTimeout(ctx, within(s.loaded(), time.Duration(max(s.took.Load(), s.most.Load()))))
 	defer cancel()
 	at := s.clock.Now()
-	proxies, err := s.fleet.List(ctx, "")
-	s.took.Store(int64(s.clock.Now().Sub(at)))
+	living, err := s.fleet.Follow(ctx)
+	took := int64(s.clock.Now().Sub(at))
+	s.took.Store(took)
 	if err == nil {
+		s.most.Store(max(took, s.most.Load()))
 		if s.after != nil {
 			<-s.after
 		}
-		s.last.Store(newList(at, proxies))
+		s.last.Store(s.next(at, living))
 		s.news.tell()
 		return
 	}
@@ -117,20 +125,32 @@ func within(loaded bool, took time.Duration) time.Duration {
 	return min(max(refreshTimeout, slower*took), firstTimeout)
 }
 
-func newList(at time.Time, proxies []v1.Proxy) *list {
-	next := &list{
-		at: at, endpoints: discovery.Endpoints(proxies), proxies: shown(proxies), standings: standings(proxies),
-		parts:     newParts(),
-		usable:    map[discovery.Format]func() (discovery.Document, error){},
-		instances: sync.OnceValue(func() map[string]instance { return instances(proxies) }),
+// next is the list of what lives. Where that is what it was, only the time is another one,
+// and what is written with it.
+func (s *snapshot) next(at time.Time, living fleet.Living) *list {
+	last := s.last.Load()
+	if last == nil || last.revision != living.Revision || living.Revision == 0 {
+		last = newList(living)
 	}
-	usable := sync.OnceValue(func() []v1.Endpoint { return discovery.Part(next.endpoints, discovery.Filter{}.Keeps) })
+	next := *last
+	next.at, next.failed, next.parts = at, false, newParts()
+	next.usable = map[discovery.Format]func() (discovery.Document, error){}
 	for _, format := range discovery.Formats() {
 		next.usable[format] = sync.OnceValues(func() (discovery.Document, error) {
-			return discovery.Render(format, v1.Discovery{GeneratedAt: at, Proxies: usable()})
+			return discovery.Render(format, v1.Discovery{GeneratedAt: at, Proxies: next.everything()})
 		})
 	}
-	return next
+	return &next
+}
+
+// newList lacks what depends on the time.
+func newList(living fleet.Living) *list {
+	proxies, endpoints := living.Proxies, discovery.Endpoints(living.Proxies)
+	return &list{
+		revision: living.Revision, endpoints: endpoints, proxies: shown(proxies), standings: standings(proxies),
+		everything: sync.OnceValue(func() []v1.Endpoint { return discovery.Part(endpoints, discovery.Filter{}.Keeps) }),
+		instances:  sync.OnceValue(func() map[string]instance { return instances(proxies) }),
+	}
 }
 
 // shown are Proxies as answers show them.

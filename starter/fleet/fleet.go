@@ -34,6 +34,7 @@ type Client struct {
 	taskQueue    string
 	updates      gate
 	memos        converter.DataConverter
+	following    *follower
 }
 
 // Option changes how a new client behaves.
@@ -56,6 +57,7 @@ func New(c client.Client, installation string, opts ...Option) *Client {
 		temporal: c, installation: installation, taskQueue: proxy.TaskQueue, updates: newGate(),
 		memos: converter.GetDefaultDataConverter(),
 	}
+	fleet.following = newFollower(fleet)
 	for _, opt := range opts {
 		opt(fleet)
 	}

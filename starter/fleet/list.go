@@ -50,8 +50,13 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 
 // running is the query for the living proxies of a namespace, or of all for "".
 func running(namespace string) string {
-	return fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
-		proxy.WorkflowType, proxy.IDPrefix(namespace))
+	return runs("=", namespace)
+}
+
+// runs is the query for the runs whose status is Running, or is not.
+func runs(is, namespace string) string {
+	return fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus %s 'Running' AND WorkflowId STARTS_WITH '%s'",
+		proxy.WorkflowType, is, proxy.IDPrefix(namespace))
 }
 
 // find yields what Visibility finds, and holds one page of it at a time. An error is the
@@ -59,11 +64,9 @@ func running(namespace string) string {
 func (c *Client) find(ctx context.Context, query string) iter.Seq2[*workflow.WorkflowExecutionInfo, error] {
 	return func(yield func(*workflow.WorkflowExecutionInfo, error) bool) {
 		for next, more := []byte(nil), true; more; more = len(next) > 0 {
-			page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-				Query: query, PageSize: pageSize, NextPageToken: next,
-			})
+			page, err := c.page(ctx, query, pageSize, next)
 			if err != nil {
-				yield(nil, translate(err))
+				yield(nil, err)
 				return
 			}
 			for _, info := range page.GetExecutions() {
@@ -74,6 +77,16 @@ func (c *Client) find(ctx context.Context, query string) iter.Seq2[*workflow.Wor
 			next = page.GetNextPageToken()
 		}
 	}
+}
+
+// page is one page of what Visibility finds, with so many at the most.
+func (c *Client) page(
+	ctx context.Context, query string, size int, token []byte,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: query, PageSize: int32(size), NextPageToken: token, //nolint:gosec // a constant of a few hundred
+	})
+	return page, translate(err)
 }
 
 // allShown returns the proxies that a query finds, without those that cannot be shown.

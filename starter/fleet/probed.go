@@ -18,7 +18,7 @@ func probed() string { return fmt.Sprintf("%s AND ProxyPhase = '%s'", running(""
 func (c *Client) Pages(ctx context.Context, size int) (pages [][]byte, err error) {
 	var next []byte
 	for {
-		page, err := c.page(ctx, size, next)
+		page, err := c.page(ctx, probed(), size, next)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (c *Client) Pages(ctx context.Context, size int) (pages [][]byte, err error
 
 // Page returns the proxies of one page. One that cannot be read is left out.
 func (c *Client) Page(ctx context.Context, size int, begins []byte) (proxies []v1.Proxy, err error) {
-	page, err := c.page(ctx, size, begins)
+	page, err := c.page(ctx, probed(), size, begins)
 	if err != nil {
 		return nil, err
 	}
@@ -43,15 +43,6 @@ func (c *Client) Page(ctx context.Context, size int, begins []byte) (proxies []v
 		}
 	}
 	return proxies, nil
-}
-
-func (c *Client) page(
-	ctx context.Context, size int, begins []byte,
-) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: probed(), PageSize: int32(size), NextPageToken: begins, //nolint:gosec // a constant of a few hundred
-	})
-	return page, translate(err)
 }
 
 // Busy returns how many proxies of a provider have no running instance now, as

@@ -65,11 +65,14 @@ var (
 	attrRegion   = temporal.NewSearchAttributeKeyKeyword("ProxyRegion")
 	attrReason   = temporal.NewSearchAttributeKeyKeyword("ProxyReason")
 	attrHealthy  = temporal.NewSearchAttributeKeyBool("ProxyHealthy")
+	// attrChanged is when the run published last: who follows the fleet lists what is
+	// later than what it knows.
+	attrChanged = temporal.NewSearchAttributeKeyTime("ProxyChanged")
 )
 
 // SearchAttributes lists what the namespace must know.
 func SearchAttributes() []temporal.SearchAttributeKey {
-	return []temporal.SearchAttributeKey{attrPhase, attrProvider, attrRegion, attrReason, attrHealthy}
+	return []temporal.SearchAttributeKey{attrPhase, attrProvider, attrRegion, attrReason, attrHealthy, attrChanged}
 }
 
 // LatchedReasons are those with which a proxy that is being deleted waits for another

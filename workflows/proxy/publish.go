@@ -42,22 +42,41 @@ func (e *entity) publish(ctx workflow.Context) {
 	p := e.proxy()
 	workflow.SetCurrentDetails(ctx, details(p))
 	raw, err := json.Marshal(p)
-	if err != nil || v1.Digest(raw) == e.state.Published {
+	if err != nil || v1.Digest(raw) == e.state.Published && !e.undated() {
 		return
 	}
-	e.state.Published = v1.Digest(raw)
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoProxy: p}); err != nil {
-		workflow.GetLogger(ctx).Error("publishing the memo", "error", err)
+	if v1.Digest(raw) != e.state.Published {
+		e.state.Published = v1.Digest(raw)
+		if err := workflow.UpsertMemo(ctx, map[string]any{MemoProxy: p}); err != nil {
+			workflow.GetLogger(ctx).Error("publishing the memo", "error", err)
+		}
 	}
-	found := searchable(p, e.state.reason())
-	if found == e.state.Searchable {
+	updates := e.updates(ctx, searchable(p, e.state.reason()))
+	if len(updates) == 0 {
 		return
 	}
-	e.state.Searchable = found
-	if err := workflow.UpsertTypedSearchAttributes(ctx, found.updates()...); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
 		workflow.GetLogger(ctx).Error("publishing the search attributes", "error", err)
 	}
 }
+
+// updates are the search attributes that say something new.
+func (e *entity) updates(ctx workflow.Context, found attributes) (all []temporal.SearchAttributeUpdate) {
+	if found != e.state.Searchable {
+		e.state.Searchable = found
+		all = found.updates()
+	}
+	if e.version < versionChanged {
+		return all
+	}
+	e.changed = changedAt(workflow.Now(ctx), workflow.GetInfo(ctx).WorkflowStartTime, e.changed)
+	return append(all, attrChanged.ValueSet(e.changed))
+}
+
+// undated reports whether the run has not said yet when it published. The attribute of
+// the run before is still there then, and may be followed by changes that a worker of
+// before does not date: so every run begins with a time of its own.
+func (e *entity) undated() bool { return e.version >= versionChanged && e.changed.IsZero() }
 
 // details is what a person reads first in the Web UI, as Markdown.
 func details(p v1.Proxy) string {

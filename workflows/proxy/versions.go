@@ -13,7 +13,8 @@ const (
 	versionOpenProxy = 4 // 2026-11-30: the signal openProxy is taken
 	versionShown     = 5 // 2026-11-30: what a message changed is published also while the backend is asked
 	versionPrepare   = 6 // 2026-11-30: a create that is not prepared is followed by a Prepare
-	versionLetGo     = 8 // 2026-11-30: a delete does not cancel the watch of a running instance; there is no 7
+	versionChanged   = 7 // 2026-11-30: each run says when it published last
+	versionLetGo     = 8 // 2026-11-30: a delete does not cancel the watch of a running instance
 	versionNewest    = versionLetGo
 )
 

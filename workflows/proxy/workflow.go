@@ -29,6 +29,7 @@ type entity struct {
 	dirty                bool         // a message changed what is published
 	looked               bool         // the last round only looked: what is known is fresh
 	renew                bool         // a message wants a new run
+	changed              time.Time    // when this run published last
 }
 
 // Run owns one Proxy from its start until nothing is left of it. It fails at once on

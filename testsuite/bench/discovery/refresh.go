@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/egressfleet/egressfleet/api/server"
+	v1 "github.com/egressfleet/egressfleet/api/v1"
+	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/stage"
 )
@@ -22,17 +24,23 @@ const (
 	// repeats are the refreshes of a run after which memory must be as before.
 	repeats       = 2
 	refreshWithin = time.Minute
-	seconds       = 1.0
+	// changedOf are so many proxies of which one changes between two refreshes.
+	changedOf = 100
+	seconds   = 1.0
 )
 
 // Refresh lets the list be refreshed from a real Temporal server.
 func Refresh() frame.Part {
 	return frame.Part{
-		Name: "discovery-refresh", About: "a refresh of the list from Temporal, until it is there as JSON and as text",
+		Name: "discovery-refresh",
+		About: "a refresh of the list from Temporal while one of a hundred proxies has changed since the last, " +
+			"until it is there as JSON and as text",
 		Sizes: []int{100, 1000, most}, Open: openRefresh,
 		Figures: []frame.Figure{
-			// Beside it the pages of the listing, read and thrown away.
+			// Beside it the pages of a listing of everything, read and thrown away.
 			{Name: "time", Unit: "s", Must: frame.AtMost(seconds), At: most},
+			// The first of a process, and where a worker is older, beside the same.
+			{Name: "full", Unit: "s"},
 			{Name: "allocated", Unit: "B"},
 			// Beside it what was held before the first refresh of the run.
 			{Name: "held", Unit: "B", Must: frame.RatioAtMost(1.1), At: most},
@@ -42,38 +50,62 @@ func Refresh() frame.Part {
 
 // refreshing is a server whose time is in our hand.
 type refreshing struct {
-	stage  *stage.Stage
-	size   int
-	clock  *clock
-	server *server.Server
-	stop   func() error
+	stage    *stage.Stage
+	changing *stage.Changing
+	size     int
+	clock    *clock
+	server   *server.Server
+	stop     func() error
+	last     time.Time // when one was measured
 }
 
 func openRefresh(ctx context.Context, size int) (frame.Scene, error) {
-	s, err := stage.Open(ctx, stage.Proxies(size))
+	proxies := stage.Proxies(size)
+	s, err := stage.Open(ctx, proxies[size/changedOf:])
 	if err != nil {
 		return frame.Scene{}, err
 	}
-	r := &refreshing{stage: s, size: size, clock: &clock{}}
-	r.server = server.New(s.Fleet, server.Options{Clock: r.clock}) //nolint:contextcheck // every request has its own
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return frame.Scene{}, errors.Join(err, s.Close())
-	}
-	within, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- r.server.Run(within, l) }()
-	r.stop = func() error { cancel(); return <-ended }
-	if err := r.fresh(ctx); err != nil {
+	r := &refreshing{stage: s, size: size, clock: &clock{}, stop: func() error { return nil }}
+	if err := r.begin(ctx, proxies[:size/changedOf]); err != nil {
 		return frame.Scene{}, errors.Join(err, r.close())
 	}
 	return frame.Scene{Run: r.run, Close: r.close}, nil
 }
 
-func (r *refreshing) close() error { return errors.Join(r.stop(), r.stage.Close()) }
+// begin adds the proxies that change, waits until what was started is of before, and
+// starts the server.
+func (r *refreshing) begin(ctx context.Context, proxies []v1.Proxy) (err error) {
+	if r.changing, err = r.stage.Change(ctx, proxies); err != nil {
+		return err
+	}
+	if err := r.stage.Shown(ctx, r.size); err != nil {
+		return err
+	}
+	if err := pause(ctx, stage.Settled); err != nil {
+		return err
+	}
+	r.server = server.New(r.stage.Fleet, server.Options{Clock: r.clock}) //nolint:contextcheck // every request has its own
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- r.server.Run(within, l) }()
+	r.stop = func() error { cancel(); return <-ended }
+	return r.fresh(ctx)
+}
+
+func (r *refreshing) close() error {
+	err := r.stop()
+	if r.changing != nil {
+		r.changing.Close()
+	}
+	return errors.Join(err, r.stage.Close())
+}
 
 func (r *refreshing) run(ctx context.Context, number int) (frame.Samples, error) {
-	var took, allocated, held frame.Sample
+	var took, full, allocated, held frame.Sample
 	held.Baseline = stage.Held()
 	err := frame.Turns(number, func() error {
 		begun := time.Now()
@@ -83,19 +115,44 @@ func (r *refreshing) run(ctx context.Context, number int) (frame.Samples, error)
 			err = fmt.Errorf("%d proxies are listed, and not %d", n, r.size)
 		}
 		return err
-	}, func() error {
-		before, begun := stage.Allocated(), time.Now()
-		if err := r.refresh(ctx); err != nil {
-			return err
-		}
-		took.Value, allocated.Value = time.Since(begun).Seconds(), stage.Allocated()-before
-		return nil
-	})
+	}, func() error { return r.measure(ctx, &took, &allocated) })
 	for range repeats {
-		err = errors.Join(err, r.refresh(ctx))
+		err = errors.Join(err, r.changing.Again(ctx), r.refresh(ctx))
 	}
 	held.Value = stage.Held()
-	return frame.Samples{"time": took, "allocated": allocated, "held": held}, err
+	begun := time.Now()
+	living, listed := fleet.New(r.stage.Temporal, stage.Installation).Follow(ctx)
+	full = frame.Sample{Value: time.Since(begun).Seconds(), Baseline: took.Baseline}
+	if err = errors.Join(err, listed); err == nil && len(living.Proxies) != r.size {
+		err = fmt.Errorf("%d proxies are known, and not %d", len(living.Proxies), r.size)
+	}
+	return frame.Samples{"time": took, "full": full, "allocated": allocated, "held": held}, err
+}
+
+// measure lets one of a hundred change and refreshes, a period after the last time: so it
+// looks for what was missed, too, as one of the server's own does.
+func (r *refreshing) measure(ctx context.Context, took, allocated *frame.Sample) error {
+	err := r.changing.Again(ctx)
+	if err = errors.Join(err, pause(ctx, period-time.Since(r.last))); err != nil {
+		return err
+	}
+	before, begun := stage.Allocated(), time.Now()
+	r.last = begun
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	took.Value, allocated.Value = time.Since(begun).Seconds(), stage.Allocated()-before
+	return nil
+}
+
+// pause waits for real, as what follows the fleet does.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // refresh lets one happen.

@@ -85,15 +85,15 @@ func memosOf(proxies []v1.Proxy) (m memos, err error) {
 	return m, nil
 }
 
-// List decodes all of them.
-func (m memos) List(context.Context, string) ([]v1.Proxy, error) {
-	all := make([]v1.Proxy, len(m.raw))
+// Follow decodes all of them, as where each of them has changed.
+func (m memos) Follow(context.Context) (living fleet.Living, _ error) {
+	living.Proxies = make([]v1.Proxy, len(m.raw))
 	for i, raw := range m.raw {
-		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return nil, err
+		if err := json.Unmarshal(raw, &living.Proxies[i]); err != nil {
+			return living, err
 		}
 	}
-	return all, nil
+	return living, nil
 }
 
 // Bans has none.

@@ -25,11 +25,14 @@ import (
 const (
 	// Installation is that of the stage.
 	Installation = "bench"
-	// Queue is where the sweeps of the stage are served; nobody serves the proxies'.
+	// Queue is where the sweeps of the stage are served, and the proxies that change; nobody
+	// serves the others.
 	Queue    = "bench"
 	unserved = "bench-nobody"
 
-	startAtOnce  = 16
+	startAtOnce = 16
+	// begunWithin is how long a run takes to begin: it publishes after that.
+	begunWithin  = time.Second
 	listedWithin = 2 * time.Minute
 	lookEvery    = 200 * time.Millisecond
 	pageSize     = 1000 // as many as a server lists at once
@@ -83,7 +86,7 @@ func (s *Stage) start(ctx context.Context, proxies []v1.Proxy) error {
 	for _, p := range proxies {
 		group.Go(func() error {
 			_, err := s.Temporal.ExecuteWorkflow(within, client.StartWorkflowOptions{
-				ID: proxy.WorkflowID(p.Metadata.Namespace, p.Metadata.Name), TaskQueue: unserved,
+				ID: workflowID(p), TaskQueue: unserved,
 				Memo: map[string]any{proxy.MemoProxy: p}, TypedSearchAttributes: found(p),
 			}, proxy.WorkflowType)
 			return err
@@ -103,7 +106,8 @@ func found(p v1.Proxy) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(
 		keyword("ProxyPhase", string(p.Status.Phase)), keyword("ProxyProvider", p.Spec.Provider),
 		keyword("ProxyRegion", p.Spec.Placement.Region), keyword("ProxyReason", p.Status.Conditions[0].Reason),
-		temporal.NewSearchAttributeKeyBool("ProxyHealthy").ValueSet(true))
+		temporal.NewSearchAttributeKeyBool("ProxyHealthy").ValueSet(true),
+		attrChanged.ValueSet(time.Now().Add(begunWithin)))
 }
 
 // Listing is the query for the living proxies.
