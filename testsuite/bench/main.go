@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/egressfleet/egressfleet/testsuite/bench/cost"
 	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/probes"
@@ -24,7 +25,7 @@ import (
 
 // parts are all that there are, in the order in which they run.
 func parts() []frame.Part {
-	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part()}
+	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), cost.Part()}
 }
 
 func main() {
