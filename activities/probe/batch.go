@@ -8,8 +8,8 @@ import (
 )
 
 // concurrency is how many attempts are under way at once, unless a Prober says
-// otherwise: a batch of 200 has all its first tries at one time.
-const concurrency = 200
+// otherwise: a batch of 500 has all its first tries at one time.
+const concurrency = 500
 
 // Job is one proxy of a batch.
 type Job struct {

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -125,13 +123,24 @@ func newScene(ctx context.Context, size int) (s *scene, err error) {
 	if err := s.work(ctx, proxy.DefaultTiming()); err != nil {
 		return s, err
 	}
-	if err := s.Put(ctx, 0, size, v1.ProxySpec{Provider: stage.Provider, Port: port3128}); err != nil {
+	if err := s.put(ctx); err != nil {
 		return s, err
 	}
 	if err := s.Await(ctx, size, v1.PhaseRunning); err != nil {
 		return s, err
 	}
 	return s, s.probe(ctx)
+}
+
+// put asks for the proxies, and again where a busy machine was too slow to answer.
+func (s *scene) put(ctx context.Context) error {
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		err := s.Put(ctx, 0, s.size, v1.ProxySpec{Provider: stage.Provider, Port: port3128})
+		if errors.Is(err, fleet.ErrUnavailable) {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 const port3128 = 3128 // nobody listens there: egress dials for all
@@ -229,5 +238,3 @@ func samplesOf(found []source, proxies int, twin counts) (frame.Samples, error) 
 }
 
 func addressOf(p v1.Proxy) string { return net.JoinHostPort(p.Status.IP, strconv.Itoa(p.Spec.Port)) }
-
-func activityNamed(name string) activity.RegisterOptions { return activity.RegisterOptions{Name: name} }

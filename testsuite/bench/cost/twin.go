@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -40,12 +41,12 @@ func twin(ctx workflow.Context, cycles int) error {
 	return errors.Join(err, fault)
 }
 
-func beat(ctx workflow.Context, activity string, every time.Duration, times int) error {
+func beat(ctx workflow.Context, what string, every time.Duration, times int) error {
 	for range times {
 		if err := workflow.Sleep(ctx, every); err != nil {
 			return err
 		}
-		if err := workflow.ExecuteActivity(ctx, activity).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(ctx, what).Get(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -54,11 +55,7 @@ func beat(ctx workflow.Context, activity string, every time.Duration, times int)
 
 // countTwins counts what so many twins cost.
 func countTwins(ctx context.Context, temporal client.Client, m *meter, twins int) (source, error) {
-	w := worker.New(temporal, twinQueue, worker.Options{})
-	w.RegisterWorkflow(twin)
-	for _, name := range []string{"get", "probe"} {
-		w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activityNamed(name))
-	}
+	w := twinWorker(temporal)
 	if err := w.Start(); err != nil {
 		return source{}, err
 	}
@@ -72,6 +69,15 @@ func countTwins(ctx context.Context, temporal client.Client, m *meter, twins int
 		name: "naive twin", counted: longer.plus(before.times(-1)),
 		cycles: float64(twins * twinCycles), perDay: float64(twins) * inADay(twinCycle),
 	}, err
+}
+
+func twinWorker(temporal client.Client) worker.Worker {
+	w := worker.New(temporal, twinQueue, worker.Options{})
+	w.RegisterWorkflow(twin)
+	for _, name := range []string{"get", "probe"} {
+		w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: name})
+	}
+	return w
 }
 
 // liveTwins counts what so many twins cost from their start to their end.
