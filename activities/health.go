@@ -14,9 +14,9 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
-// BatchSize is how many proxies one activity probes. Each batch is six events and an
-// action, every minute: larger ones make a round cheaper, and the worker that takes one
-// has as many connections at once.
+// BatchSize is how many proxies one activity probes. Each batch is up to six events and
+// an action, every minute: larger ones make a round cheaper. All of one that hang are
+// tried three times, some at once, within the attempt.
 const BatchSize = 500
 
 // candidatesKept bounds the lines of a batch: changes, and proxies to be replaced.

@@ -8,8 +8,8 @@ import (
 )
 
 // concurrency is how many attempts are under way at once, unless a Prober says
-// otherwise: a batch of 500 has all its first tries at one time.
-const concurrency = 500
+// otherwise: more of them take one another the time that each has.
+const concurrency = 200
 
 // Job is one proxy of a batch.
 type Job struct {

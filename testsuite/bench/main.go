@@ -25,7 +25,10 @@ import (
 
 // parts are all that there are, in the order in which they run.
 func parts() []frame.Part {
-	return []frame.Part{discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), cost.Part(), cost.Seen()}
+	return []frame.Part{
+		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(),
+		cost.Part(), cost.Seen(),
+	}
 }
 
 func main() {

@@ -170,7 +170,7 @@ func (s *scene) close() error {
 	s.stop()
 	var faults []error
 	if s.Fleet != nil {
-		faults = append(faults, s.Fleet.Close())
+		faults = append(faults, s.Close())
 	}
 	if s.egress != nil {
 		faults = append(faults, s.egress.street.Close())

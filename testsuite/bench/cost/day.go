@@ -95,6 +95,7 @@ const (
 	actionHeartbeat = "grpc_RecordActivityTaskHeartbeat"
 	actionQuery     = "grpc_QueryWorkflow"
 	actionSignal    = "grpc_SignalWorkflowExecution"
+	actionActivity  = "command_ScheduleActivityTask"
 )
 
 // byBench are the actions of the bench itself.

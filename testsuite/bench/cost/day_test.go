@@ -26,12 +26,17 @@ func TestWhatWasCountedIsBroughtToADay(t *testing.T) {
 		want    counts
 	}{
 		"a sweep every two minutes is shared by all": {
-			source{counted: counts{Actions: 50, Counter: 60, Events: 270, Transitions: 100}, cycles: 10, perDay: inADay(2 * time.Minute)},
-			1000, counts{Actions: 3.6, Counter: 4.32, Events: 19.44, Transitions: 7.2},
+			source{
+				counted: counts{Actions: 50, Counter: 60, Events: 270, Transitions: 100},
+				cycles:  10, perDay: inADay(2 * time.Minute),
+			},
+			1000,
+			counts{Actions: 3.6, Counter: 4.32, Events: 19.44, Transitions: 7.2},
 		},
 		"a look every hour is each proxy's own": {
 			source{counted: counts{Actions: 280, Events: 60}, cycles: 260, perDay: 20 * inADay(time.Hour)},
-			20, counts{Actions: 24 * 280.0 / 260, Events: 24 * 60.0 / 260},
+			20,
+			counts{Actions: 24 * 280.0 / 260, Events: 24 * 60.0 / 260},
 		},
 		"a new run every week": {
 			source{counted: counts{Actions: 40}, cycles: 10, perDay: 10 * inADay(7*day)}, 10, counts{Actions: 4.0 / 7},
@@ -66,7 +71,9 @@ func TestWhichEventsAreActions(t *testing.T) {
 		return &history.HistoryEvent{
 			EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
 			Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-				WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{SearchAttributes: found(attribute)},
+				WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{
+					SearchAttributes: found(attribute),
+				},
 			},
 		}
 	}
@@ -107,8 +114,8 @@ func TestWhichEventsAreActions(t *testing.T) {
 		"markers of one workflow task":    {[]*history.HistoryEvent{marker(4), marker(4)}, false, 1},
 		"markers of two workflow tasks":   {[]*history.HistoryEvent{marker(4), marker(9)}, false, 2},
 		"what a workflow asks for": {plain(
-			enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enums.EVENT_TYPE_TIMER_STARTED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
-			enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED), false, 5},
+			enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enums.EVENT_TYPE_TIMER_STARTED,
+			enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED), false, 5},
 		"not what comes of it": {plain(
 			enums.EVENT_TYPE_ACTIVITY_TASK_STARTED, enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enums.EVENT_TYPE_TIMER_FIRED,
 			enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enums.EVENT_TYPE_WORKFLOW_TASK_STARTED,
@@ -133,7 +140,8 @@ func found(attribute string) *common.SearchAttributes {
 func TestWhatTheServersCounterAdds(t *testing.T) {
 	t.Parallel()
 	counter := map[string]float64{
-		actionRetry: 7, actionHeartbeat: 2, actionQuery: 1, "command_StartTimer": 5, "grpc_PatchSchedule": 100, "grpc_CreateSchedule": 50,
+		actionRetry: 7, actionHeartbeat: 2, actionQuery: 1, "command_StartTimer": 5,
+		"grpc_PatchSchedule": 100, "grpc_CreateSchedule": 50,
 	}
 	require.InDelta(t, 10, outside(counter), 0, "what no history has")
 	require.InDelta(t, 15, all(counter), 0, "without what the bench itself did")
@@ -147,7 +155,9 @@ action{action_type="command_StartTimer",namespace="default",operation="b"} 2
 action{action_type="grpc_StartWorkflowExecution",namespace="temporal_system",operation="a"} 9
 other{namespace="default"} 1
 `
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, body) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, body)
+	}))
 	t.Cleanup(server.Close)
 	_, text, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
@@ -164,8 +174,8 @@ other{namespace="default"} 1
 func TestTheSourcesAreSummed(t *testing.T) {
 	t.Parallel()
 	got, err := samplesOf([]source{
-		{name: "watch", counted: counts{Actions: 26, Counter: 26, Events: 6, Transitions: 30}, cycles: 24, perDay: 240},
-		{name: "health-round", counted: counts{Actions: 70, Counter: 80, Events: 300, Transitions: 100}, cycles: 10, perDay: 1440},
+		{"watch", counts{Actions: 26, Counter: 26, Events: 6, Transitions: 30}, 24, 240},
+		{"health-round", counts{Actions: 70, Counter: 80, Events: 300, Transitions: 100}, 10, 1440},
 	}, 10, counts{Actions: 4320, Events: 23760, Transitions: 15000})
 	require.NoError(t, err)
 	require.InDelta(t, 26+1008, got["actions"].Value, 1e-9)

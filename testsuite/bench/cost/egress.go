@@ -39,7 +39,8 @@ const probesAtOnce = 40
 // health probes the instances.
 func (e *egress) health() *activities.Health {
 	return &activities.Health{
-		Prober: &probe.Prober{Dial: e.dial, Concurrency: probesAtOnce}, TargetOf: func(string) probe.Target { return e.street.Target },
+		Prober:   &probe.Prober{Dial: e.dial, Concurrency: probesAtOnce},
+		TargetOf: func(string) probe.Target { return e.street.Target },
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 func Seen() frame.Part {
 	within := func(interval time.Duration) frame.Must { return frame.AtMost((interval + grace).Seconds()) }
 	return frame.Part{
-		Name: "cost-seen", About: "how soon a lost instance, and a proxy that hangs, are seen by the fleet that costs so little",
+		Name: "cost-seen", About: "how soon a lost instance, and a proxy that hangs, are seen for that",
 		Sizes: []int{10, 100, most}, Runs: 1,
 		Open: func(ctx context.Context, size int) (frame.Scene, error) {
 			s, err := newScene(ctx, size)
@@ -41,8 +41,10 @@ func Seen() frame.Part {
 			return frame.Scene{Run: s.see, Close: s.close}, nil
 		},
 		Figures: []frame.Figure{
-			{Name: "drift, p95", Unit: "s", Must: within(drift.Interval)}, {Name: "drift, median", Unit: "s"},
-			{Name: "health, p95", Unit: "s", Must: within(health.Interval)}, {Name: "health, median", Unit: "s"},
+			{Name: "drift, p95", Unit: "s", Must: within(drift.Interval)},
+			{Name: "drift, median", Unit: "s"},
+			{Name: "health, p95", Unit: "s", Must: within(health.Interval)},
+			{Name: "health, median", Unit: "s"},
 		},
 	}
 }

@@ -101,11 +101,8 @@ func (s *scene) countNewRun(ctx context.Context) (source, error) {
 	if err := group.Wait(); err != nil {
 		return source{}, err
 	}
-	err = until(ctx, func(ctx context.Context) (bool, error) {
-		now, err := s.meter.actions(ctx)
-		// Each new run begins with one watch.
-		return now["command_ScheduleActivityTask"]-before.counter["command_ScheduleActivityTask"] >= float64(s.size), err
-	})
+	// Each new run begins with one watch.
+	err = s.untilWatched(ctx, before, s.size)
 	if err != nil {
 		return source{}, err
 	}
@@ -126,10 +123,8 @@ func (s *scene) countWatch(ctx context.Context) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	err = until(ctx, func(ctx context.Context) (bool, error) {
-		now, err := s.meter.actions(ctx)
-		return now["command_ScheduleActivityTask"]-before.counter["command_ScheduleActivityTask"] >= float64(leases*s.size), err
-	})
+	// Each lease ends with the watch of the next one.
+	err = s.untilWatched(ctx, before, leases*s.size)
 	if err != nil {
 		return source{}, err
 	}
@@ -139,6 +134,14 @@ func (s *scene) countWatch(ctx context.Context) (source, error) {
 		name: sourceWatch, counted: counted.counts, cycles: counted.counter[actionRetry],
 		perDay: float64(s.size) * inADay(proxy.DefaultTiming().Steady.Poll),
 	}, err
+}
+
+// untilWatched waits until so many more activities were asked for.
+func (s *scene) untilWatched(ctx context.Context, before reading, watches int) error {
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		now, err := s.meter.actions(ctx)
+		return now[actionActivity]-before.counter[actionActivity] >= float64(watches), err
+	})
 }
 
 // until looks until something is so.
