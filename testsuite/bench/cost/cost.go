@@ -132,10 +132,15 @@ func newScene(ctx context.Context, size int) (s *scene, err error) {
 	return s, s.probe(ctx)
 }
 
-// put asks for the proxies, and again where a busy machine was too slow to answer.
+// put asks for the proxies, and again where a busy machine was too slow to answer. They
+// have a day until they must be healthy: a watch that was begun before they are looks once
+// more when that is over, which is no part of a steady fleet.
 func (s *scene) put(ctx context.Context) error {
+	spec := v1.ProxySpec{
+		Provider: stage.Provider, Port: port3128, Deadlines: v1.Deadlines{FirstHealthy: v1.Duration(day.String())},
+	}
 	return until(ctx, func(ctx context.Context) (bool, error) {
-		err := s.Put(ctx, 0, s.size, v1.ProxySpec{Provider: stage.Provider, Port: port3128})
+		err := s.Put(ctx, 0, s.size, spec)
 		if errors.Is(err, fleet.ErrUnavailable) {
 			return false, nil
 		}
