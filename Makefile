@@ -168,7 +168,7 @@ needs-kubernetes:
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
 
-# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency, start. SIZES=10,100,1000 and RUNS=1 are for a first look.
+# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency, start, cost. SIZES=10,100,1000 and RUNS=1 are for a first look.
 BENCH := $(if $(SIZES),-sizes $(SIZES)) $(if $(RUNS),-runs $(RUNS))
 bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; a quarter of an hour; Debian's nginx
 	@bin/bench $(BENCH)

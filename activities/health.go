@@ -14,11 +14,13 @@ import (
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 )
 
-// BatchSize is how many proxies one activity probes.
-const BatchSize = 200
+// BatchSize is how many proxies one activity probes. Each batch is up to six events and
+// an action, every minute: larger ones make a round cheaper. All of one that hang are
+// tried three times, some at once, within the attempt.
+const BatchSize = 500
 
 // candidatesKept bounds the lines of a batch: changes, and proxies to be replaced.
-const candidatesKept = BatchSize
+const candidatesKept = 200
 
 // Health probes proxies.
 type Health struct {
@@ -106,13 +108,24 @@ func (h *Health) ProbeBatch(ctx context.Context, begins []byte) (BatchReport, er
 	defer cancel()
 	report := BatchReport{Tallies: map[string]Tally{}, Reasons: map[string]int{}}
 	proxies, jobs, faults := h.jobs(page)
-	rulings := h.Prober.Batch(ctx, jobs, func(done, total int) {
+	rulings := h.Prober.Batch(ctx, jobs, sparing(time.Now, func(done, total int) {
 		activity.RecordHeartbeat(ctx, fmt.Sprintf("%d of %d", done, total))
-	})
+	}))
 	for i, p := range proxies {
 		h.conclude(ctx, &report, p, withFault(rulings[i], faults[i]))
 	}
 	return report, nil
+}
+
+// sparing keeps progress to itself for one beat: what ends sooner needs no heartbeat, and
+// each is an action.
+func sparing(now func() time.Time, tell func(done, total int)) func(done, total int) {
+	began := now()
+	return func(done, total int) {
+		if now().Sub(began) >= beat {
+			tell(done, total)
+		}
+	}
 }
 
 // jobs are what there is to probe. A fault of ours takes the place of a verdict.

@@ -146,3 +146,15 @@ func TestWhatIsToBeReplaced(t *testing.T) {
 		})
 	}
 }
+
+func TestABatchThatEndsSoonBeatsNot(t *testing.T) {
+	t.Parallel()
+	now := probedAt
+	var told []int
+	tell := sparing(func() time.Time { return now }, func(done, _ int) { told = append(told, done) })
+	for _, after := range []time.Duration{0, time.Second, beat - time.Millisecond, beat, missedBeats} {
+		now = probedAt.Add(after)
+		tell(int(after/time.Millisecond), 1)
+	}
+	require.Equal(t, []int{int(beat / time.Millisecond), int(missedBeats / time.Millisecond)}, told)
+}

@@ -38,6 +38,10 @@ type Aim struct {
 	Echo bool `json:"echo,omitempty"`
 }
 
+// OpenBatchSize is how many proxies one activity asks as a stranger. A page of them may
+// all be open, and is then listed by name.
+const OpenBatchSize = 200
+
 // OpenProxyPlan is where the pages of a check begin, and what is asked for.
 type OpenProxyPlan struct {
 	Pages [][]byte `json:"pages,omitempty"`
@@ -47,7 +51,7 @@ type OpenProxyPlan struct {
 
 // PlanOpenProxies says what the second prober has to do: it knows no provider itself.
 func (o *OpenProxies) PlanOpenProxies(ctx context.Context) (OpenProxyPlan, error) {
-	pages, err := o.Fleet.Pages(ctx, BatchSize)
+	pages, err := o.Fleet.Pages(ctx, OpenBatchSize)
 	if err != nil {
 		return OpenProxyPlan{}, fmt.Errorf("listing the running proxies: %w", err)
 	}
@@ -68,7 +72,7 @@ func aimOf(t probe.Target) Aim {
 
 // TellNoSecondProber tells the proxies of one page that nobody has looked from outside.
 func (o *OpenProxies) TellNoSecondProber(ctx context.Context, begins []byte) (OpenProxyReport, error) {
-	page, err := o.Fleet.Page(ctx, BatchSize, begins)
+	page, err := o.Fleet.Page(ctx, OpenBatchSize, begins)
 	if err != nil {
 		return OpenProxyReport{}, fmt.Errorf("listing the running proxies: %w", err)
 	}
@@ -127,7 +131,7 @@ type OpenProxyChange struct {
 // AskAsStranger asks the proxies of one page for what they must refuse, and tells those
 // whose answer is news. It runs on the queue of the second prober.
 func (o *Outside) AskAsStranger(ctx context.Context, in OutsideBatch) (OpenProxyReport, error) {
-	page, err := o.Fleet.Page(ctx, BatchSize, in.Begins)
+	page, err := o.Fleet.Page(ctx, OpenBatchSize, in.Begins)
 	if err != nil {
 		return OpenProxyReport{}, fmt.Errorf("listing the running proxies: %w", err)
 	}

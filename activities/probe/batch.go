@@ -8,7 +8,7 @@ import (
 )
 
 // concurrency is how many attempts are under way at once, unless a Prober says
-// otherwise: a batch of 200 has all its first tries at one time.
+// otherwise: more of them take one another the time that each has.
 const concurrency = 200
 
 // Job is one proxy of a batch.

@@ -1232,7 +1232,7 @@ type ClientInterface interface {
 	// leaves everything as it was, with `state: Retained` and an `error` that names the file, the key
 	// and the value. Nothing of a provider's own block is shown.
 	//
-	// With each comes what the last check of its backend found; workers make it every minute. The list does
+	// With each comes what the last check of its backend found; workers make it every two minutes. The list does
 	// not depend on it: while it cannot be read, `checks.error` says why, and what is shown is older.
 	//
 	// A process that only serves the API reads the file for this answer alone; it was given a file of
@@ -1703,7 +1703,7 @@ func (c *Client) GetTimeline(ctx context.Context, namespace Namespace, name Name
 // leaves everything as it was, with `state: Retained` and an `error` that names the file, the key
 // and the value. Nothing of a provider's own block is shown.
 //
-// With each comes what the last check of its backend found; workers make it every minute. The list does
+// With each comes what the last check of its backend found; workers make it every two minutes. The list does
 // not depend on it: while it cannot be read, `checks.error` says why, and what is shown is older.
 //
 // A process that only serves the API reads the file for this answer alone; it was given a file of
@@ -3740,7 +3740,7 @@ type ClientWithResponsesInterface interface {
 	// leaves everything as it was, with `state: Retained` and an `error` that names the file, the key
 	// and the value. Nothing of a provider's own block is shown.
 	//
-	// With each comes what the last check of its backend found; workers make it every minute. The list does
+	// With each comes what the last check of its backend found; workers make it every two minutes. The list does
 	// not depend on it: while it cannot be read, `checks.error` says why, and what is shown is older.
 	//
 	// A process that only serves the API reads the file for this answer alone; it was given a file of
@@ -6263,7 +6263,7 @@ func (c *ClientWithResponses) GetTimelineWithResponse(ctx context.Context, names
 // leaves everything as it was, with `state: Retained` and an `error` that names the file, the key
 // and the value. Nothing of a provider's own block is shown.
 //
-// With each comes what the last check of its backend found; workers make it every minute. The list does
+// With each comes what the last check of its backend found; workers make it every two minutes. The list does
 // not depend on it: while it cannot be read, `checks.error` says why, and what is shown is older.
 //
 // A process that only serves the API reads the file for this answer alone; it was given a file of

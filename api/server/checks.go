@@ -12,7 +12,7 @@ import (
 
 const (
 	// checksFresh is how long an answer about the checks is given again: they are made
-	// once a minute, and asking costs two calls.
+	// every two minutes, and asking costs two calls.
 	checksFresh = 5 * time.Second
 	// checksTimeout bounds the question: the list of providers does not depend on it.
 	checksTimeout = 2 * time.Second

@@ -39,7 +39,7 @@ func TestDefaultsServeOnLoopback(t *testing.T) {
 		Echo:       config.Echo{Port: 8443},
 		Log:        config.Log{Format: "text"},
 		SteadyPoll: time.Hour,
-		Intervals:  config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: time.Minute},
+		Intervals:  config.Intervals{GC: 10 * time.Minute, Drift: 2 * time.Minute, Check: 2 * time.Minute},
 		Feedback: config.Feedback{
 			BanFor: time.Hour, Window: 15 * time.Minute, ReplaceAt: 5, HoldAt: 5, HoldFor: 5 * time.Minute, Budget: 6, Floor: 80,
 		},

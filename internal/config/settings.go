@@ -230,7 +230,7 @@ func deploymentSettings() []setting {
 func sweepSettings() []setting {
 	return []setting{
 		{
-			"check.interval", "check-interval", "1m", "how often every provider is checked; at least 1s",
+			"check.interval", "check-interval", "2m", "how often every provider is checked; at least 1s",
 			func(c *Config, v string) error { return setPoll(&c.Intervals.Check, v) },
 		},
 		{

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/egressfleet/egressfleet/testsuite/bench/cost"
 	"github.com/egressfleet/egressfleet/testsuite/bench/create"
 	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
@@ -29,7 +30,7 @@ import (
 func parts() []frame.Part {
 	return []frame.Part{
 		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), create.Part(), create.Clients(),
-		latency.Part(), start.Part(),
+		latency.Part(), start.Part(), cost.Part(), cost.Seen(),
 	}
 }
 

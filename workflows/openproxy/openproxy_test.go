@@ -140,15 +140,15 @@ func TestAResultHasAnEnd(t *testing.T) {
 	r := Result{Counts: map[string]activities.Openings{}}
 	for range 3 {
 		r.add(activities.OpenProxyReport{
-			Open:    make([]string, activities.BatchSize),
-			Changed: make([]activities.OpenProxyChange, activities.BatchSize),
+			Open:    make([]string, activities.OpenBatchSize),
+			Changed: make([]activities.OpenProxyChange, activities.OpenBatchSize),
 		})
 	}
 	r.Changed[0] = activities.OpenProxyChange{Proxy: "default/a", Status: v1.ConditionTrue, Reason: v1.ReasonOpenProxy}
 	r.cut()
 	require.Len(t, r.Open, linesKept)
 	require.Len(t, r.Changed, linesKept)
-	require.Equal(t, 2*(3*activities.BatchSize-linesKept), r.Unlisted)
+	require.Equal(t, 2*(3*activities.OpenBatchSize-linesKept), r.Unlisted)
 	require.Contains(t, r.Markdown(), "- changed: default/a is **OpenProxy**")
 }
 

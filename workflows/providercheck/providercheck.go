@@ -24,7 +24,7 @@ const (
 
 const (
 	// Interval is how often the schedule runs it.
-	Interval = time.Minute
+	Interval = 2 * time.Minute
 	// Within bounds one run.
 	Within = 2 * time.Minute
 

@@ -378,8 +378,8 @@ func TestDeleteIsRepeatedAtMostOncePerBusyLease(t *testing.T) {
 
 func TestAnOldRunContinuesAsNew(t *testing.T) {
 	sc := newScene(t)
-	sc.at(maxRunAge-time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
-	sc.at(maxRunAge+time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
+	sc.at(MaxRunAge-time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
+	sc.at(MaxRunAge+time.Hour, func() { sc.SignalWorkflow(SignalHint, Hint{}) })
 	sc.ExecuteWorkflow(WorkflowType, Input{Spec: spec})
 	require.True(t, workflow.IsContinueAsNewError(sc.GetWorkflowError()))
 }

@@ -10,9 +10,9 @@ import (
 // What a branch of the workflow depends on is a constant: a worker's configuration
 // would break replay.
 const (
-	// maxRunAge bounds how long an idle proxy stays on the code it started with: at
+	// MaxRunAge bounds how long an idle proxy stays on the code it started with: at
 	// twelve events a day the server would suggest a new run only after a year.
-	maxRunAge = 7 * 24 * time.Hour
+	MaxRunAge = 7 * 24 * time.Hour
 	// deleteEvery is how soon a Delete is repeated while the instance is still there.
 	deleteEvery = 2 * time.Minute
 

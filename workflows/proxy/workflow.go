@@ -211,7 +211,7 @@ func (e *entity) heed(ctx workflow.Context, hold, late clock) {
 func (e *entity) outgrown(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return e.renew || info.GetContinueAsNewSuggested() ||
-		workflow.Now(ctx).Sub(info.WorkflowStartTime) > maxRunAge
+		workflow.Now(ctx).Sub(info.WorkflowStartTime) > MaxRunAge
 }
 
 // drain takes the mail and lets running handlers finish before the run closes, and

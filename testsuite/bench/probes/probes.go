@@ -19,6 +19,7 @@ import (
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/stage"
+	"github.com/egressfleet/egressfleet/testsuite/bench/street"
 	"github.com/egressfleet/egressfleet/worker/hands"
 	"github.com/egressfleet/egressfleet/workflows"
 	"github.com/egressfleet/egressfleet/workflows/health"
@@ -68,7 +69,7 @@ func tries() time.Duration {
 
 // scene is a fleet of such proxies, and a worker that probes it.
 type scene struct {
-	street  *street
+	street  *street.Street
 	stage   *stage.Stage
 	worker  worker.Worker
 	prober  *probe.Prober
@@ -76,22 +77,22 @@ type scene struct {
 }
 
 func open(ctx context.Context, size, hanging int) (frame.Scene, error) {
-	street, err := newStreet(ctx, size, hanging)
+	served, err := street.Open(ctx, size, hanging)
 	if err != nil {
 		return frame.Scene{}, err
 	}
-	s := &scene{street: street, prober: &probe.Prober{}, hanging: hanging}
-	if s.stage, err = stage.Open(ctx, street.proxies); err != nil {
-		return frame.Scene{}, errors.Join(err, street.close())
+	s := &scene{street: served, prober: &probe.Prober{}, hanging: hanging}
+	if s.stage, err = stage.Open(ctx, served.Proxies); err != nil {
+		return frame.Scene{}, errors.Join(err, served.Close())
 	}
 	s.worker = worker.New(s.stage.Temporal, stage.Queue, worker.Options{})
 	workflows.Register(s.worker, proxy.DefaultTiming())
 	activities.Register(s.worker, &activities.Instances{}, &activities.Health{
 		Fleet: hands.Probed{Client: s.stage.Fleet}, Prober: s.prober,
-		TargetOf: func(string) probe.Target { return street.target },
+		TargetOf: func(string) probe.Target { return served.Target },
 	})
 	if err := s.worker.Start(); err != nil {
-		return frame.Scene{}, errors.Join(err, s.stage.Close(), street.close())
+		return frame.Scene{}, errors.Join(err, s.stage.Close(), served.Close())
 	}
 	run := s.measure
 	if hanging > 0 {
@@ -102,14 +103,14 @@ func open(ctx context.Context, size, hanging int) (frame.Scene, error) {
 
 func (s *scene) close() error {
 	s.worker.Stop()
-	return errors.Join(s.stage.Close(), s.street.close())
+	return errors.Join(s.stage.Close(), s.street.Close())
 }
 
 func (s *scene) measure(ctx context.Context, number int) (frame.Samples, error) {
 	var loop, round, alone float64 // seconds
 	err := frame.Turns(number,
 		func() (err error) {
-			loop, err = timed(func() error { return bare(ctx, s.street.proxies, s.street.target, atOnce) })
+			loop, err = timed(func() error { return bare(ctx, s.street.Proxies, s.street.Target, atOnce) })
 			return err
 		},
 		func() (err error) {
@@ -119,7 +120,7 @@ func (s *scene) measure(ctx context.Context, number int) (frame.Samples, error) 
 			alone, err = timed(func() error { return s.batch(ctx) })
 			return err
 		})
-	n := float64(len(s.street.proxies))
+	n := float64(len(s.street.Proxies))
 	return frame.Samples{
 		"round": {Value: n / round, Baseline: n / loop}, "prober alone": {Value: n / alone, Baseline: n / loop},
 	}, err
@@ -143,19 +144,19 @@ func (s *scene) round(ctx context.Context) error {
 		return err
 	}
 	well := r.Reasons[v1.ReasonHealthy]
-	if r.Probed != len(s.street.proxies) || well != r.Probed-s.hanging || r.Reasons[v1.ReasonUnreachable] != s.hanging {
+	if r.Probed != len(s.street.Proxies) || well != r.Probed-s.hanging || r.Reasons[v1.ReasonUnreachable] != s.hanging {
 		return fmt.Errorf("%d of %d proxies were probed, with %v; %d hang",
-			r.Probed, len(s.street.proxies), r.Reasons, s.hanging)
+			r.Probed, len(s.street.Proxies), r.Reasons, s.hanging)
 	}
 	return nil
 }
 
 // batch runs the prober over all of them, without Temporal.
 func (s *scene) batch(ctx context.Context) error {
-	jobs := make([]probe.Job, len(s.street.proxies))
-	for i, p := range s.street.proxies {
+	jobs := make([]probe.Job, len(s.street.Proxies))
+	for i, p := range s.street.Proxies {
 		address := net.JoinHostPort(p.Status.IP, strconv.Itoa(p.Spec.Port))
-		jobs[i] = probe.Job{Proxy: probe.Proxy{Address: address}, Target: s.street.target, Before: probe.HealthHealthy}
+		jobs[i] = probe.Job{Proxy: probe.Proxy{Address: address}, Target: s.street.Target, Before: probe.HealthHealthy}
 	}
 	prober := probe.Prober{Concurrency: atOnce}
 	for i, r := range prober.Batch(ctx, jobs, nil) {

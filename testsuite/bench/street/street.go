@@ -1,4 +1,7 @@
-package probes
+// Package street is many forward proxies of this machine, each on a port of loopback, and
+// the target of all, for benches that probe. It imports the echo target and
+// testsuite/bench/stage. Start reading at Open.
+package street
 
 import (
 	"context"
@@ -14,32 +17,33 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/bench/stage"
 )
 
-// street is many forward proxies, each on a port of its own, and the target of all.
-type street struct {
-	ctx     context.Context //nolint:containedctx // of its listeners, until close
-	target  probe.Target
-	proxies []v1.Proxy // as their workflows show them: running, healthy
+// Street is many forward proxies, each on a port of its own, and the target of all. The
+// caller closes it.
+type Street struct {
+	ctx     context.Context //nolint:containedctx // of its listeners, until Close
+	Target  probe.Target
+	Proxies []v1.Proxy // as their workflows show them: running, healthy; those that hang come first
 	stop    context.CancelFunc
 	ended   chan error
 }
 
-// newStreet opens so many proxies. Those that hang take a connection and never answer.
-func newStreet(ctx context.Context, size, hanging int) (s *street, err error) {
-	s = &street{proxies: stage.Proxies(size), ended: make(chan error, 1)}
+// Open opens so many proxies. Those that hang take a connection and never answer.
+func Open(ctx context.Context, size, hanging int) (s *Street, err error) {
+	s = &Street{Proxies: stage.Proxies(size), ended: make(chan error, 1)}
 	s.ctx, s.stop = context.WithCancel(ctx)
-	if s.target, err = s.serveTarget(); err != nil {
+	if s.Target, err = s.serveTarget(); err != nil {
 		return nil, err
 	}
-	for i := range s.proxies {
+	for i := range s.Proxies {
 		talk := s.tunnel
 		if i < hanging {
 			talk = hang
 		}
 		port, err := s.open(talk)
 		if err != nil {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
-		p := &s.proxies[i]
+		p := &s.Proxies[i]
 		p.Spec.Port, p.Status.IP, p.Status.EgressIP = port, loopback, loopback
 	}
 	return s, nil
@@ -47,13 +51,14 @@ func newStreet(ctx context.Context, size, hanging int) (s *street, err error) {
 
 const loopback = "127.0.0.1"
 
-func (s *street) close() error {
+// Close ends all of them.
+func (s *Street) Close() error {
 	s.stop()
 	return <-s.ended
 }
 
 // serveTarget is what every proxy is asked for.
-func (s *street) serveTarget() (probe.Target, error) {
+func (s *Street) serveTarget() (probe.Target, error) {
 	target, err := echo.New()
 	if err != nil {
 		return probe.Target{}, err
@@ -66,7 +71,7 @@ func (s *street) serveTarget() (probe.Target, error) {
 	return probe.Target{Host: loopback, Port: port, Roots: target.Roots()}, nil
 }
 
-func (s *street) listen() (net.Listener, int, error) {
+func (s *Street) listen() (net.Listener, int, error) {
 	l, err := new(net.ListenConfig).Listen(s.ctx, "tcp", loopback+":0")
 	if err != nil {
 		return nil, 0, err
@@ -79,7 +84,7 @@ func (s *street) listen() (net.Listener, int, error) {
 }
 
 // open serves one proxy until the street is closed, and returns its port.
-func (s *street) open(talk func(net.Conn)) (int, error) {
+func (s *Street) open(talk func(net.Conn)) (int, error) {
 	l, port, err := s.listen()
 	if err != nil {
 		return 0, err
@@ -101,11 +106,11 @@ func (s *street) open(talk func(net.Conn)) (int, error) {
 }
 
 // tunnel takes every CONNECT for one to the target, and carries bytes until one side ends.
-func (s *street) tunnel(conn net.Conn) {
+func (s *Street) tunnel(conn net.Conn) {
 	if !readHead(conn) {
 		return
 	}
-	far, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.target.Address())
+	far, err := new(net.Dialer).DialContext(s.ctx, "tcp", s.Target.Address())
 	if err != nil {
 		return
 	}
