@@ -28,7 +28,7 @@ import (
 func parts() []frame.Part {
 	return []frame.Part{
 		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(),
-		memory.Kept(), soak.Part(),
+		memory.Part(), memory.Kept(), soak.Part(),
 	}
 }
 

@@ -28,6 +28,8 @@ const (
 	keptWithin = 5 * time.Minute
 	lookEvery  = 100 * time.Millisecond
 	perKept    = "per workflow"
+	// few are there before anything is measured: what the libraries make once is made then.
+	few = 20
 )
 
 var wanted = v1.ProxySpec{Provider: stage.Provider, Port: 3128}
@@ -58,74 +60,78 @@ func openKept(ctx context.Context, size int) (frame.Scene, error) {
 
 func (k *keeping) run(ctx context.Context, number int) (frame.Samples, error) {
 	var s frame.Sample
+	// Each run has names of its own.
+	first := number * (few + k.size)
+	waiting := func(n int) string { return "bare-" + strconv.Itoa(first+n) }
+	living := func(n int) string { return proxy.WorkflowID(live.Namespace, live.Name(first+n)) }
 	err := frame.Turns(number,
-		func() (err error) { s.Baseline, err = k.measure(ctx, bare, k.wait); return err },
 		func() (err error) {
-			s.Value, err = k.measure(ctx, ours, func(ctx context.Context) (func() error, error) { return k.live(ctx, number) })
+			s.Baseline, err = k.measure(ctx, bare, func(ctx context.Context, from, count int) error {
+				return k.wait(ctx, from, count, waiting)
+			}, waiting)
+			return err
+		},
+		func() (err error) {
+			s.Value, err = k.measure(ctx, ours, func(ctx context.Context, from, count int) error {
+				return k.live(ctx, first, from, count)
+			}, living)
 			return err
 		})
 	return frame.Samples{perKept: s}, err
 }
 
 // measure is what each workflow takes of a new worker: what it holds with them, without
-// what it held before.
+// what it held with a few.
 func (k *keeping) measure(
-	ctx context.Context, kind string, fill func(context.Context) (empty func() error, err error),
+	ctx context.Context, kind string, fill func(ctx context.Context, first, count int) error, id func(n int) string,
 ) (bytes float64, err error) {
-	w, err := newKeeper(k.fleet.Server.Address, kind, k.size)
+	w, err := newKeeper(k.fleet.Server.Address, kind, k.size+few)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	// What the libraries make once is made before.
-	before, _, err := w.ask()
+	defer func() {
+		err = errors.Join(err, each(ctx, few+k.size, func(ctx context.Context, n int) error {
+			return k.fleet.Temporal.TerminateWorkflow(ctx, id(n), "", "measured")
+		}))
+	}()
+	if err := fill(ctx, 0, few); err != nil {
+		return 0, err
+	}
+	before, some, err := w.full(ctx, few)
 	if err != nil {
 		return 0, err
 	}
-	empty, err := fill(ctx)
-	if err != nil {
+	if err := fill(ctx, few, k.size); err != nil {
 		return 0, err
 	}
-	after, kept, err := w.full(ctx, k.size)
-	return (after - before) / float64(kept), errors.Join(err, empty())
+	after, kept, err := w.full(ctx, few+k.size)
+	return (after - before) / float64(kept-some), err
 }
 
 // wait starts workflows that only wait.
-func (k *keeping) wait(ctx context.Context) (empty func() error, err error) {
-	id := func(n int) string { return "bare-" + strconv.Itoa(n) }
-	err = each(ctx, k.size, func(ctx context.Context, n int) error {
-		_, err := k.fleet.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id(n), TaskQueue: bareQueue},
-			bareType, wanted)
+func (k *keeping) wait(ctx context.Context, from, count int, id func(int) string) error {
+	return each(ctx, count, func(ctx context.Context, n int) error {
+		_, err := k.fleet.Temporal.ExecuteWorkflow(ctx,
+			client.StartWorkflowOptions{ID: id(from + n), TaskQueue: bareQueue}, bareType, wanted)
 		return err
 	})
-	return func() error {
-		return each(ctx, k.size, func(ctx context.Context, n int) error {
-			return k.fleet.Temporal.TerminateWorkflow(ctx, id(n), "", "measured")
-		})
-	}, err
 }
 
-// live makes proxies that run, and that a health round has passed. Each run has names of
-// its own.
-func (k *keeping) live(ctx context.Context, number int) (empty func() error, err error) {
-	first := number * k.size
-	empty = func() error {
-		return each(ctx, k.size, func(ctx context.Context, n int) error {
-			id := proxy.WorkflowID(live.Namespace, live.Name(first+n))
-			return k.fleet.Temporal.TerminateWorkflow(ctx, id, "", "measured")
-		})
+// live makes proxies that run, and that a health round has passed. first is where the names
+// of the run begin.
+func (k *keeping) live(ctx context.Context, first, from, count int) error {
+	if err := put(ctx, k.fleet, first+from, count, wanted); err != nil {
+		return err
 	}
-	if err := put(ctx, k.fleet, first, k.size, wanted); err != nil {
-		return empty, err
-	}
-	if err := k.fleet.Await(ctx, k.size, v1.PhaseRunning); err != nil {
-		return empty, err
+	if err := k.fleet.Await(ctx, from+count, v1.PhaseRunning); err != nil {
+		return err
 	}
 	shown, err := k.fleet.List(ctx, live.Namespace)
 	if err != nil {
-		return empty, err
+		return err
 	}
-	return empty, each(ctx, len(shown), func(ctx context.Context, n int) error {
+	return each(ctx, len(shown), func(ctx context.Context, n int) error {
 		r := proxy.HealthReport{Healthy: true, Reason: v1.ReasonHealthy, EgressIP: shown[n].Status.IP}
 		return k.fleet.Report(ctx, shown[n], r)
 	})
@@ -134,13 +140,25 @@ func (k *keeping) live(ctx context.Context, number int) (empty func() error, err
 // put makes so many proxies. A worker that is busy is asked again.
 func put(ctx context.Context, f *live.Fleet, first, count int, spec v1.ProxySpec) error {
 	return each(ctx, count, func(ctx context.Context, n int) error {
-		for begun := time.Now(); ; {
-			err := f.Put(ctx, first+n, first+n+1, spec)
-			if !errors.Is(err, fleet.ErrUnavailable) && !errors.Is(err, fleet.ErrNoWorker) || time.Since(begun) > keptWithin {
-				return err
-			}
-		}
+		return insist(ctx, func(ctx context.Context) error { return f.Put(ctx, first+n, first+n+1, spec) })
 	})
+}
+
+// insist asks again as long as nobody answers.
+func insist(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, keptWithin)
+	defer cancel()
+	for {
+		err := ask(ctx)
+		if !errors.Is(err, fleet.ErrUnavailable) && !errors.Is(err, fleet.ErrNoWorker) {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func each(ctx context.Context, count int, do func(context.Context, int) error) error {
@@ -192,16 +210,16 @@ func (k *keeper) ask() (bytes float64, kept int, err error) {
 }
 
 // full waits until it keeps all of them, or all but a few whose last task failed, and holds
-// what it held at the last look.
+// what it held at the last look. The SDK counts before it keeps one more.
 func (k *keeper) full(ctx context.Context, want int) (bytes float64, kept int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, keptWithin)
 	defer cancel()
-	const few = 50 // one of so many, and one of a hundred of the bytes
+	const part = 50 // one of so many may be missing, and half of that of the bytes
 	for last := 0.0; ; last = bytes {
 		if bytes, kept, err = k.ask(); err != nil {
 			return 0, 0, err
 		}
-		if kept >= want-want/few && math.Abs(bytes-last) <= last/(2*few) {
+		if kept+1 >= want-want/part && math.Abs(bytes-last) <= last/(2*part) {
 			return bytes, kept, nil
 		}
 		select {

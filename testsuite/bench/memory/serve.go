@@ -3,11 +3,14 @@ package memory
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +21,7 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/providers"
+	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/live"
 	"github.com/egressfleet/egressfleet/testsuite/bench/stage"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
@@ -34,6 +38,8 @@ const (
 	bareQueue = "bare"
 	bareType  = "Bare"
 	bareEnd   = "end"
+
+	finely = 512 // bytes between two samples of a profile
 )
 
 // ServeMain is a worker that keeps so many workflows, of production or bare ones. Each
@@ -48,7 +54,8 @@ func ServeMain(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	var cached gauge
-	c, err := client.DialContext(ctx, client.Options{HostPort: *address, Logger: devserver.Quiet(), MetricsHandler: &cached})
+	to := client.Options{HostPort: *address, Logger: devserver.Quiet(), MetricsHandler: &cached}
+	c, err := client.DialContext(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -59,25 +66,54 @@ func ServeMain(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer stop()
+	dir := os.Getenv(discovery.ProfileEnv)
+	if dir != "" {
+		runtime.MemProfileRate = finely
+	}
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 		if _, err := fmt.Fprintln(out, held(), cached.Load()); err != nil {
+			return err
+		}
+		if err := profile(dir, *kind, *kept); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// profile writes what is held, to a folder; nothing without one.
+func profile(dir, kind string, kept int) error {
+	if dir == "" {
+		return nil
+	}
+	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("memory-%s-%d.mem", kind, kept))) //nolint:gosec // as told
+	if err != nil {
+		return err
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	_, _ = fmt.Fprintf(os.Stderr, "%s: heap=%d stacks=%d\n", kind, m.HeapAlloc, m.StackInuse)
+	return errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close())
+}
+
 func work(ctx context.Context, c client.Client, kind string) (stop func(), err error) {
 	if kind == bare {
-		w := worker.New(c, bareQueue, worker.Options{})
+		w := worker.New(c, bareQueue, options())
 		w.RegisterWorkflowWithOptions(wait, workflow.RegisterOptions{Name: bareType})
 		return w.Stop, w.Start()
 	}
 	timing := proxy.DefaultTiming()
 	timing.Busy.Poll, timing.Busy.Max = time.Second, time.Second
 	return live.Work(ctx, c, live.Options{
-		Backends: map[string]providers.Provider{stage.Provider: still{}}, Timing: timing,
+		Backends: map[string]providers.Provider{stage.Provider: still{}}, Timing: timing, Worker: options(),
 	})
+}
+
+// options are those of production, as far as they matter here.
+func options() worker.Options {
+	const pollers = 16
+	as := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{MaximumNumberOfPollers: pollers})
+	return worker.Options{WorkflowTaskPollerBehavior: as, ActivityTaskPollerBehavior: as}
 }
 
 // wait is an entity that only waits: for a signal that ends it.
@@ -86,7 +122,8 @@ func wait(ctx workflow.Context, _ v1.ProxySpec) error {
 	return nil
 }
 
-// held is what the heap and the stacks take after what is not in use was let go of.
+// held is what lives on the heap, and the stacks, after what is not in use was let go of.
+// What is free within the pages of the heap is not among it: that is of what went before.
 func held() uint64 {
 	const settles = 3 // a collection halves stacks that are mostly empty, once each time
 	for range settles {
@@ -94,7 +131,7 @@ func held() uint64 {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapInuse + m.StackInuse
+	return m.HeapAlloc + m.StackInuse
 }
 
 // gauge is how many workflows the SDK says that it keeps.
@@ -128,7 +165,7 @@ type still struct{}
 const place = "here/"
 
 func (still) Create(_ context.Context, req providers.CreateRequest) (string, error) {
-	return place + req.Name, nil
+	return place + req.UID, nil
 }
 
 func (still) Get(_ context.Context, id string) (*providers.Instance, error) {

@@ -5,7 +5,9 @@
 package shipped
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -186,6 +188,21 @@ func (w *Worker) Close() error {
 
 // Usage is what the process takes now.
 func (w *Worker) Usage() (usage.Usage, error) { return usage.Of(w.cmd.Process.Pid) }
+
+// Kept is how many workflows it keeps at most, as it says at its start.
+func (w *Worker) Kept() (int, error) {
+	text, err := os.ReadFile(filepath.Join(w.dir, "log"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(text) {
+		var said struct{ WorkflowsKept int }
+		if json.Unmarshal(line, &said) == nil && said.WorkflowsKept != 0 {
+			return said.WorkflowsKept, nil
+		}
+	}
+	return 0, errors.New("the worker did not say how many workflows it keeps")
+}
 
 // Descriptors are how many files the process has open.
 func (w *Worker) Descriptors() (int, error) {

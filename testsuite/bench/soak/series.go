@@ -1,6 +1,8 @@
 package soak
 
 import (
+	"math"
+
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 )
 
@@ -32,14 +34,23 @@ func (s series) settled() series {
 	return series{}
 }
 
-// growth is how much the line through all samples rises from the first to the last, as a
-// part of their median. NaN of too few.
+// blocks are the parts of a series whose medians the line goes through: a single peak moves
+// none of them.
+const blocks = 10
+
+// growth is how much the line through the medians of all blocks rises from the first sample
+// to the last, as a part of the median. NaN of too few.
 func (s series) growth() float64 {
-	if len(s.at) == 0 {
-		return frame.Median(nil)
+	if len(s.at) < blocks {
+		return math.NaN()
+	}
+	var at, value []float64
+	for i := range blocks {
+		from, to := i*len(s.at)/blocks, (i+1)*len(s.at)/blocks
+		at, value = append(at, frame.Median(s.at[from:to])), append(value, frame.Median(s.value[from:to]))
 	}
 	lasted := s.at[len(s.at)-1] - s.at[0]
-	return frame.Ratio(frame.Slope(s.at, s.value)*lasted, frame.Median(s.value))
+	return frame.Ratio(frame.Slope(at, value)*lasted, frame.Median(s.value))
 }
 
 // halves is the median of the second half beside that of the first.

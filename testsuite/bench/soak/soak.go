@@ -40,10 +40,10 @@ const (
 
 // settings let everything that looks after the fleet run many times.
 const settings = `
-drift: {interval: 10s}
-gc: {interval: 20s}
-check: {interval: 10s}
-steadyPoll: 30s
+drift: {interval: 15s}
+gc: {interval: 30s}
+check: {interval: 15s}
+steadyPoll: 2m
 log: {format: json}
 `
 

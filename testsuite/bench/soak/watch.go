@@ -17,9 +17,9 @@ const (
 	// one sample; the next one asks others.
 	describeEach = 10
 	sampleWithin = time.Minute
-	// missedMost is how many samples in a row a soak goes on without: a machine that others
-	// use does not answer now and then.
-	missedMost = 6
+	// missedMost is for how long a soak goes on without a sample: a machine that others use
+	// does not answer now and then.
+	missedMost = 5 * time.Minute
 )
 
 // watch is what was seen so far.
@@ -35,7 +35,8 @@ type watch struct {
 func (w *watch) run(ctx context.Context, lasts time.Duration) error {
 	ticks := time.NewTicker(sampleEvery)
 	defer ticks.Stop()
-	missed, begun := 0, time.Now()
+	begun := time.Now()
+	last := begun
 	for {
 		select {
 		case <-ticks.C:
@@ -44,11 +45,12 @@ func (w *watch) run(ctx context.Context, lasts time.Duration) error {
 		}
 		at := time.Since(begun)
 		err := w.sample(ctx, at)
-		if err == nil {
-			missed = 0
-		} else if missed++; missed > missedMost || w.worker.Alive() != nil {
-			return errors.Join(err, w.worker.Alive())
-		} else {
+		switch gone := w.worker.Alive(); {
+		case err == nil:
+			last = time.Now()
+		case gone != nil || time.Since(last) > missedMost || ctx.Err() != nil:
+			return errors.Join(err, gone)
+		default:
 			_, _ = fmt.Fprintf(w.say, "soak %s: no sample: %v; %s\n", at.Round(time.Second), err, w.changes)
 		}
 		if at >= lasts {
@@ -101,11 +103,11 @@ func (w *watch) histories(ctx context.Context, shown []v1.Proxy) (mean, longest 
 	asked := 0
 	for i := w.turn % describeEach; i < len(shown); i += describeEach {
 		p := shown[i].Metadata
-		d, err := w.fleet.Temporal.DescribeWorkflowExecution(ctx, proxy.WorkflowID(p.Namespace, p.Name), "")
+		d, err := w.fleet.Temporal.DescribeWorkflow(ctx, proxy.WorkflowID(p.Namespace, p.Name), "")
 		if err != nil {
 			return 0, 0, err
 		}
-		length := float64(d.GetWorkflowExecutionInfo().GetHistoryLength())
+		length := float64(d.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength())
 		mean, longest, asked = mean+length, max(longest, length), asked+1
 	}
 	w.turn++
