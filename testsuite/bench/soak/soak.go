@@ -26,6 +26,8 @@ const (
 
 	size        = 500
 	sampleEvery = 10 * time.Second
+	// least is so long that what is judged has a sample for each block.
+	least = 18 * sampleEvery
 	// suggestAt is at how many events the server suggests a new run. With its own 4,096 no
 	// proxy would come to one in half an hour.
 	suggestAt = 100
@@ -53,8 +55,8 @@ func lasting(text string) (d time.Duration, err error) {
 		return usual, nil
 	}
 	d, err = time.ParseDuration(text)
-	if err != nil || d < 12*sampleEvery {
-		return 0, fmt.Errorf("%s=%q is no duration of at least %s", LastingEnv, text, 12*sampleEvery)
+	if err != nil || d < least {
+		return 0, fmt.Errorf("%s=%q is no duration of at least %s", LastingEnv, text, least)
 	}
 	return d, nil
 }
