@@ -168,9 +168,9 @@ needs-kubernetes:
 	--no-install-recommends etcd-server containerd runc containernetworking-plugins debootstrap iproute2 util-linux" >&2; \
 	exit 1; }; done
 
-# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency, start, cost. SIZES=10,100,1000 and RUNS=1 are for a first look.
+# `make bench-NAME` is one part: discovery, probes, sweep, create, clients, latency, start, cost, memory, soak. SIZES=10,100,1000 and RUNS=1 are for a first look.
 BENCH := $(if $(SIZES),-sizes $(SIZES)) $(if $(RUNS),-runs $(RUNS))
-bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; a quarter of an hour; Debian's nginx
+bench: tool-bench ## what it costs, beside baselines of the same run: docs/performance.md; more than an hour; Debian's nginx
 	@bin/bench $(BENCH)
 
 bench-%: tool-bench
@@ -183,8 +183,8 @@ bench-create-cluster: tool-temporal tool-temporal-server build tool-bench ## ben
 
 bench-go: ## go test -bench for decide, selectors and discovery, by benchstat
 	@$(TOOL) benchstat
-	@go test -run '^$$' -bench 'Decide|Selectors|Endpoints|Render|Discovery|Snapshot' -count 10 -benchtime 0.2s \
-	./workflows/proxy ./api/discovery ./api/server >bin/bench-go.txt || { cat bin/bench-go.txt >&2; exit 1; }
+	@go test -run '^$$' -bench 'Decide|Selectors|Endpoints|Render|Discovery|Snapshot|Replay' -count 10 -benchtime 0.2s \
+	./workflows/proxy ./api/discovery ./api/server ./testsuite/replay >bin/bench-go.txt || { cat bin/bench-go.txt >&2; exit 1; }
 	@bin/benchstat bin/bench-go.txt
 
 profile: tool-bench ## processor and memory of PART (discovery) at its sizes, into bin/profiles, and what is on top
@@ -193,6 +193,7 @@ profile: tool-bench ## processor and memory of PART (discovery) at its sizes, in
 
 tool-bench: tool-temporal
 	@go build -o bin/bench ./testsuite/bench
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=$(STAMP) -ldflags='-s -w' -o bin/worker-static ./worker
 
 # One after the other: go test fuzzes one target at a time. What one finds stays in its testdata/fuzz.
 FUZZTIME := 30s

@@ -20,7 +20,9 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/bench/discovery"
 	"github.com/egressfleet/egressfleet/testsuite/bench/frame"
 	"github.com/egressfleet/egressfleet/testsuite/bench/latency"
+	"github.com/egressfleet/egressfleet/testsuite/bench/memory"
 	"github.com/egressfleet/egressfleet/testsuite/bench/probes"
+	"github.com/egressfleet/egressfleet/testsuite/bench/soak"
 	"github.com/egressfleet/egressfleet/testsuite/bench/start"
 	"github.com/egressfleet/egressfleet/testsuite/bench/sweep"
 	"github.com/egressfleet/egressfleet/testsuite/outcome"
@@ -31,13 +33,19 @@ func parts() []frame.Part {
 	return []frame.Part{
 		discovery.Part(), discovery.Refresh(), probes.Part(), probes.Hanging(), sweep.Part(), create.Part(), create.Clients(),
 		latency.Part(), start.Part(), cost.Part(), cost.Seen(),
+		memory.Part(), memory.Kept(), soak.Part(),
 	}
 }
 
+// servers are what a part has in a process of its own, by the first argument of it.
+var servers = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+	discovery.Serve: discovery.ServeMain, memory.Serve: memory.ServeMain,
+}
+
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == discovery.Serve { // a server of its own, for the part discovery
+	if len(os.Args) > 1 && servers[os.Args[1]] != nil {
 		outcome.Main("bench", func(ctx context.Context, out io.Writer) (bool, error) {
-			return true, discovery.ServeMain(ctx, os.Args[2:], out)
+			return true, servers[os.Args[1]](ctx, os.Args[2:], out)
 		})
 	}
 	outcome.Main("bench", func(ctx context.Context, out io.Writer) (bool, error) { return run(ctx, out, os.Args[1:]) })

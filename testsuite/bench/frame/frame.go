@@ -19,6 +19,8 @@ type Part struct {
 	// Sizes rise, and are at least three; limits are usually about the last one. What comes in
 	// one size has that alone, and no growth.
 	Sizes []int
+	// OneSize says why a part has one size alone; empty for all others.
+	OneSize string
 	// Runs of each size; 0 is five. What takes long may run once.
 	Runs    int
 	Figures []Figure

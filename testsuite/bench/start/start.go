@@ -38,7 +38,7 @@ const (
 func Part() frame.Part {
 	return frame.Part{
 		Name: "start", About: "make run, with everything compiled, until its proxies carry traffic",
-		Sizes: []int{samples}, Open: open,
+		Sizes: []int{samples}, OneSize: "`make run` starts two", Open: open,
 		Figures: []frame.Figure{
 			// Beside it the Temporal server alone, until it answers.
 			{Name: "start", Unit: "s", Must: frame.AtMost(limit), At: samples},
