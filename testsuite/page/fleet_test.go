@@ -50,6 +50,12 @@ func (f *told) List(context.Context, string) ([]v1.Proxy, error) {
 	return append([]v1.Proxy{}, f.proxies...), nil
 }
 
+// Follow lists them; each list is another one.
+func (f *told) Follow(ctx context.Context) (fleet.Living, error) {
+	all, err := f.List(ctx, "")
+	return fleet.Living{Proxies: all}, err
+}
+
 func (f *told) Hold(_ context.Context, namespace, name string, h v1.Hold, _ fleet.Request) (v1.Proxy, error) {
 	return f.change(namespace, name, func(p *v1.Proxy) {
 		p.Status.Held = true
