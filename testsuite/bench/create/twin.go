@@ -33,7 +33,7 @@ const (
 // compares it with what a proxy does.
 var (
 	twinCreate = steps{Activities: 2, Memos: 3, Attributes: 3}
-	twinDelete = steps{Activities: 3, Memos: 3, Attributes: 1}
+	twinDelete = steps{Activities: 3, Memos: 3, Attributes: 3}
 )
 
 // serveTwin serves the twin and the plain workflow until stop is called.
