@@ -62,6 +62,12 @@ func WithCall(ctx workflow.Context, c Call) workflow.Context {
 	})
 }
 
+// WithBackground is for a call that looks after the fleet: it yields to what makes and
+// deletes instances.
+func WithBackground(ctx workflow.Context, summary string, attempt, total time.Duration) workflow.Context {
+	return WithCall(ctx, Call{Limits: Limits{Attempt: attempt, Total: total}, Summary: summary, Priority: PriorityRead})
+}
+
 // WithWatch is for AwaitChange: only "unchanged" and a lost worker are retried, for
 // as long as the lease; every class of error is a change to report.
 func WithWatch(ctx workflow.Context, c Call) workflow.Context {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	worker "github.com/egressfleet/egressfleet/worker"
 )
 
@@ -45,10 +46,10 @@ func TestWrongKeysAreToldBeforeTemporalIsWaitedFor(t *testing.T) {
 			cfg := sealed(t, free(t))
 			spoil(&cfg)
 			err := worker.Run(t.Context(), cfg, worker.Options{
-				Log: new(log), Environment: quiet(), DialPatience: time.Hour,
+				Log: new(output.Log), Environment: quiet(), DialPatience: time.Hour,
 			})
 			require.ErrorContains(t, err, want)
-			require.Equal(t, 2, worker.ExitCode(new(log), err))
+			require.Equal(t, 2, worker.ExitCode(new(output.Log), err))
 		})
 	}
 }
@@ -57,7 +58,7 @@ func TestTheAPIServesTheCodecToWhoHasAToken(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	up, done := make(chan worker.Addresses, 1), make(chan error, 1)
-	var out log
+	var out output.Log
 	cfg := sealed(t, serve(t, &temporal{}))
 	go func() {
 		done <- worker.Run(ctx, cfg, worker.Options{

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	worker "github.com/egressfleet/egressfleet/worker"
 )
 
@@ -79,7 +80,7 @@ func TestTheRoleOutsideAsksForItsOwnWorkOnly(t *testing.T) {
 	cfg.Roles, cfg.MaxConcurrentActivities = []config.Role{config.RoleOutside}, 4
 	cfg.ProvidersFile = filepath.Join(t.TempDir(), "of-the-workers.yaml") // which is not here, and not read
 	ctx, cancel := context.WithCancel(t.Context())
-	out, done := new(log), make(chan error, 1)
+	out, done := new(output.Log), make(chan error, 1)
 	go func() { done <- worker.Run(ctx, cfg, worker.Options{Log: out, Environment: quiet()}) }()
 	require.Eventually(t, r.polled, time.Minute, 10*time.Millisecond, "%s", out)
 	cancel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -103,18 +104,10 @@ func (p *planned) Collect(out chan<- prometheus.Metric) {
 		tell := func(desc *prometheus.Desc, value float64) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, id)
 		}
-		tell(lastSuccessDesc, secondsOf(latest(s.LastSuccess, s.Made)))
+		tell(lastSuccessDesc, secondsOf(cmp.Or(s.LastSuccess, s.Made)))
 		tell(intervalDesc, s.Every.Seconds())
 		tell(pausedDesc, map[bool]float64{true: 1}[s.Paused])
 	}
-}
-
-// latest is the first of two times, or the other one where there is none.
-func latest(at, otherwise time.Time) time.Time {
-	if at.IsZero() {
-		return otherwise
-	}
-	return at
 }
 
 func secondsOf(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }

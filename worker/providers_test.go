@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/internal/config"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	worker "github.com/egressfleet/egressfleet/worker"
 )
 
@@ -22,12 +23,12 @@ type serving struct {
 	t    *testing.T
 	file string
 	at   worker.Addresses
-	log  *log
+	log  *output.Log
 }
 
 func serveProviders(t *testing.T, text string) *serving {
 	t.Helper()
-	s := &serving{t: t, file: filepath.Join(t.TempDir(), "providers.yaml"), log: new(log)}
+	s := &serving{t: t, file: filepath.Join(t.TempDir(), "providers.yaml"), log: new(output.Log)}
 	cfg := settings(serve(t, &temporal{}))
 	cfg.Roles = []config.Role{config.RoleAPI}
 	if text != "" {

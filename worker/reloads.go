@@ -46,5 +46,5 @@ func (m *reloadMetrics) observe(o registry.Outcome) {
 	}
 	m.failed.Set(0)
 	m.reloads.WithLabelValues("ok").Inc()
-	m.success.Set(float64(o.At.UnixMilli()) / 1000)
+	m.success.Set(secondsOf(o.At))
 }

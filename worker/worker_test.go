@@ -23,6 +23,7 @@ import (
 	"github.com/egressfleet/egressfleet/activities/probe"
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/internal/echo"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	worker "github.com/egressfleet/egressfleet/worker"
 )
 
@@ -37,24 +38,6 @@ func (e environment) Environ() []string {
 		lines = append(lines, k+"="+v)
 	}
 	return lines
-}
-
-// log is a buffer that a process may write while a test reads.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // free is a port that nothing listens on.
@@ -108,7 +91,7 @@ func serve(t *testing.T, s *temporal, options ...grpc.ServerOption) int {
 func TestATemporalThatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	port := free(t)
-	var out log
+	var out output.Log
 	err := worker.Run(t.Context(), settings(port), worker.Options{
 		Log: &out, Environment: quiet(), DialPatience: 100 * time.Millisecond,
 	})
@@ -124,7 +107,7 @@ func TestATemporalThatRefusesIsNotAskedAgain(t *testing.T) {
 	env := quiet()
 	env["TEMPORAL_ADDRESS"] = "127.0.0.1:" + strconv.Itoa(port)
 	env["TEMPORAL_API_KEY"], env["TEMPORAL_TLS"] = "sentinel", "false"
-	var out log
+	var out output.Log
 	err := worker.Run(t.Context(), settings(1), worker.Options{Log: &out, Environment: env, DialPatience: time.Hour})
 	require.ErrorContains(t, err,
 		env["TEMPORAL_ADDRESS"]+" (from TEMPORAL_ADDRESS or the profile file) refuses this worker")
@@ -145,11 +128,11 @@ func TestWrongProvidersAreToldBeforeTemporalIsWaitedFor(t *testing.T) {
 			cfg.ProvidersFile = filepath.Join(t.TempDir(), "providers.yaml")
 			require.NoError(t, os.WriteFile(cfg.ProvidersFile, []byte(text), 0o600))
 			err := worker.Run(t.Context(), cfg, worker.Options{
-				Log: new(log), Environment: quiet(), DialPatience: time.Hour,
+				Log: new(output.Log), Environment: quiet(), DialPatience: time.Hour,
 			})
 			require.ErrorContains(t, err, want)
 			require.ErrorContains(t, err, cfg.ProvidersFile)
-			require.Equal(t, 2, worker.ExitCode(new(log), err))
+			require.Equal(t, 2, worker.ExitCode(new(output.Log), err))
 		})
 	}
 }
@@ -193,7 +176,7 @@ func TestAPortInUseIsNamedWithItsVariable(t *testing.T) {
 			cfg := settings(free(t))
 			take(&cfg)
 			err := worker.Run(t.Context(), cfg, worker.Options{
-				Log: new(log), Environment: quiet(), DialPatience: time.Hour, // it is told before Temporal is waited for
+				Log: new(output.Log), Environment: quiet(), DialPatience: time.Hour, // it is told before Temporal is waited for
 			})
 			require.ErrorContains(t, err, "port "+strconv.Itoa(port)+" for ")
 			require.ErrorContains(t, err, "is in use on 127.0.0.1: stop what uses it, or set "+variable+" to another port")
@@ -209,7 +192,7 @@ func TestTheRoleAPIServesATargetForProbes(t *testing.T) {
 	cfg.Echo.Certificate = filepath.Join(t.TempDir(), "echo.pem")
 	go func() {
 		done <- worker.Run(ctx, cfg, worker.Options{
-			Log: new(log), Environment: quiet(), Up: func(a worker.Addresses) { up <- a },
+			Log: new(output.Log), Environment: quiet(), Up: func(a worker.Addresses) { up <- a },
 		})
 	}()
 	target, err := probe.ParseTarget((<-up).Echo)
@@ -230,7 +213,7 @@ func TestAnEchoCertificateThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
 	cfg := settings(free(t))
 	cfg.Echo.Certificate = "/nowhere/echo.pem"
-	err := worker.Run(t.Context(), cfg, worker.Options{Log: new(log), Environment: quiet()})
+	err := worker.Run(t.Context(), cfg, worker.Options{Log: new(output.Log), Environment: quiet()})
 	require.ErrorContains(t, err, "echo.certificate (EGRESSFLEET_ECHO_CERTIFICATE)")
 	require.ErrorContains(t, err, "/nowhere")
 }
@@ -239,7 +222,7 @@ func TestTheRoleAPIServesUntilItIsEnded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	up, done := make(chan worker.Addresses, 1), make(chan error, 1)
-	var out log
+	var out output.Log
 	cfg := settings(serve(t, &temporal{}))
 	cfg.Warnings = []string{"EGRESSFLEET_PROT is no setting and has no effect"}
 	go func() {

@@ -31,7 +31,7 @@ func NewProviders(now time.Time, list v1.ProviderList) Providers {
 		p.ProvidersNote = strings.TrimSpace("The providers file is not served as it is now: " + list.Configuration.Error)
 	}
 	if first := list.Checks.FirstAt; !first.IsZero() {
-		p.ProvidersSoon = firstRun("round of checks", now, first)
+		p.ProvidersSoon = firstRun(now, first)
 	}
 	for _, provider := range list.Items {
 		p.Checks = append(p.Checks, checksOf(provider)...)
@@ -62,12 +62,12 @@ func checksOf(p v1.Provider) (all []Check) {
 	return all
 }
 
-// firstRun says when what was never there comes.
-func firstRun(what string, now, at time.Time) string {
+// firstRun says when the first round of checks comes.
+func firstRun(now, at time.Time) string {
 	if at.After(now) {
-		return "The first " + what + " is still to come, " + momentOf(now, at).Text + "."
+		return "The first round of checks is still to come, " + momentOf(now, at).Text + "."
 	}
-	return "The first " + what + " is under way."
+	return "The first round of checks is under way."
 }
 
 // Orphans is the part of the page about the collection of orphans.

@@ -52,7 +52,7 @@ func (c *checks) ask(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		c.state.Error = err.Error()
+		c.state.Error, c.state.FirstAt = err.Error(), time.Time{}
 		return
 	}
 	c.state, c.found = v1.ProviderChecks{CheckedAt: at.UTC()}, found

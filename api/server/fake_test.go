@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/egressfleet/egressfleet/api/server"
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 )
 
 var _ server.Fleet = (*fleet.Client)(nil)
@@ -358,7 +358,7 @@ func (f *fakeFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
 type stage struct {
 	fleet     *fakeFleet
 	clock     *fakeClock
-	log       *logBuffer
+	log       *output.Log
 	providers *v1.ProviderList // nil: the process has none to tell of
 	server    *server.Server
 	keys      server.Keys // nil: no token is asked for
@@ -384,7 +384,7 @@ func newStage(proxies ...v1.Proxy) *stage { return newStageWith(nil, proxies...)
 
 // newStageWith requires the tokens of keys.
 func newStageWith(keys server.Keys, proxies ...v1.Proxy) *stage {
-	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: &logBuffer{}, providers: configured(), keys: keys}
+	s := &stage{fleet: newFleet(proxies...), clock: newClock(), log: new(output.Log), providers: configured(), keys: keys}
 	logger := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.server = server.New(s.fleet, server.Options{
 		Logger: logger, Clock: s.clock, Keys: keys,
@@ -427,22 +427,4 @@ func (s *stage) askWithin(
 	answer := httptest.NewRecorder()
 	s.server.Handler().ServeHTTP(answer, r)
 	return answer
-}
-
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

@@ -75,6 +75,30 @@ func TestAnOpenProxyIsCountedByItsCondition(t *testing.T) {
 	}))
 }
 
+func TestWhatIsStuckAndWhatIsOpenAreFiguresOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	stuck, open := standingProxy("a", "kvm", v1.PhaseDeleting, ""), standingProxy("b", "gcp", v1.PhaseRunning, "")
+	open.Status.Conditions = []v1.Condition{{Type: v1.ConditionOpenProxy, Status: v1.ConditionTrue}}
+	registry := prometheus.NewRegistry()
+	s := server.New(newFleet(stuck, open), server.Options{Metrics: registry, Clock: newClock()})
+	s.Refresh(t.Context())
+	value := func(name string) map[string]float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				if family.GetName() == name {
+					got[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+				}
+			}
+		}
+		return got
+	}
+	require.Equal(t, map[string]float64{"kvm": 1, "gcp": 0}, value("egressfleet_proxies_stuck_deleting"))
+	require.Equal(t, map[string]float64{"kvm": 0, "gcp": 1}, value("egressfleet_proxies_open"))
+}
+
 func TestAListThatWasNeverLoadedIsOfNoAge(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()

@@ -193,6 +193,17 @@ func TestWhoHasTooManyStreamsIsRefusedAndOthersAreNot(t *testing.T) {
 	require.Equal(t, "5", answer.Header().Get("Retry-After"))
 }
 
+func TestWithoutTokensOneBoundHoldsForAll(t *testing.T) {
+	t.Parallel()
+	l := run(t, newStage(pool()...), server.Limits{})
+	l.tick(t)
+	for range server.OwnPlaces + 1 {
+		answer := soon(t, l.get(t, "/v1/discovery/events"))
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		t.Cleanup(func() { _ = answer.Body.Close() })
+	}
+}
+
 func TestAPlaceIsFreeAgainWhenItsStreamEnds(t *testing.T) {
 	t.Parallel()
 	l, _ := guardedLive(t, pool()...)

@@ -15,14 +15,14 @@ const (
 	refreshPeriod = 5 * time.Second
 	// waitedPeriod is between two refreshes while somebody waits for a change.
 	waitedPeriod   = time.Second
-	refreshTimeout = 4 * time.Second // below the period, so that one ends before the next
+	refreshTimeout = 4 * time.Second // the least that one has
 	// A large fleet is listed page after page, for some tenths of a millisecond each Proxy.
 	// The first list of all has so long, and later ones so many times what the last one
 	// took, or was given up after: a list that comes late is better than none.
 	firstTimeout = 30 * time.Second
 	slower       = 3
 	// staleAfter marks a list as stale although no refresh has failed: one hangs, or
-	// the process slept. A good list is at most a period and a timeout old.
+	// the process slept, or the fleet takes long to list.
 	staleAfter = 2 * refreshPeriod
 	// unknownAfter is where an old list becomes a guess. It is then no answer at all.
 	unknownAfter = 60 * time.Second

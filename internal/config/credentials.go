@@ -23,7 +23,8 @@ func (t Temporal) follow(o *client.Options, profile envconfig.ClientConfigProfil
 	if err := t.followKey(o, profile.APIKey != "", log); err != nil {
 		return err
 	}
-	if o.Credentials != nil && o.ConnectionOptions.TLSDisabled && !isLoopback(o.HostPort) {
+	host, _, _ := net.SplitHostPort(o.HostPort)
+	if o.Credentials != nil && o.ConnectionOptions.TLSDisabled && !loopback(host) { // a sidecar is on this machine
 		return fmt.Errorf("TEMPORAL_TLS: an API key is not sent to %s in plain text; leave it out, or do without the key",
 			o.HostPort)
 	}
@@ -42,13 +43,6 @@ func (t Temporal) follow(o *client.Options, profile envconfig.ClientConfigProfil
 		return pair.Now(), nil
 	}
 	return nil
-}
-
-// isLoopback reports whether what is sent there stays on this machine, as to a sidecar.
-func isLoopback(address string) bool {
-	host, _, _ := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (t Temporal) followKey(o *client.Options, other bool, log *slog.Logger) error {
@@ -82,6 +76,7 @@ type keyFile struct {
 	mu     sync.Mutex
 	looked time.Time
 	key    string
+	fault  string // that the log has told: one look a second would fill it
 }
 
 // now returns the key. A file that cannot be used changes nothing.
@@ -89,11 +84,21 @@ func (k *keyFile) now(context.Context) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if time.Since(k.looked) >= lookAtKeyEvery {
-		if err := k.read(); err != nil {
-			k.log.Error("the API key of Temporal is the one of before", slog.String("error", err.Error()))
-		}
+		k.tell(k.read())
 	}
 	return k.key, nil
+}
+
+// tell logs a fault once, until it is another one or over.
+func (k *keyFile) tell(err error) {
+	fault := ""
+	if err != nil {
+		fault = err.Error()
+	}
+	if fault != "" && fault != k.fault {
+		k.log.Error("the API key of Temporal is the one of before", slog.String("error", fault))
+	}
+	k.fault = fault
 }
 
 func (k *keyFile) read() error {

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/internal/config"
 	"github.com/egressfleet/egressfleet/testsuite/certificates"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 )
 
 // guarded is a Temporal that lets nobody in without a certificate that it trusts, and
@@ -175,7 +175,7 @@ func TestAKeyFileThatTurnsBadChangesNothing(t *testing.T) {
 	g := serve(t)
 	file := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(file, []byte("sentinel"), 0o600))
-	var log locked
+	var log output.Log
 	server, err := config.Temporal{APIKeyFile: file}.Server(g.environ(nil), slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(file))
@@ -185,24 +185,6 @@ func TestAKeyFileThatTurnsBadChangesNothing(t *testing.T) {
 	}, 10*time.Second, 50*time.Millisecond)
 	require.Equal(t, []string{"Bearer sentinel"}, g.authorization())
 	require.NotContains(t, log.String(), "sentinel")
-}
-
-// locked is a log that a connection writes and a test reads.
-type locked struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func TestWithAKeyThereIsTLS(t *testing.T) {

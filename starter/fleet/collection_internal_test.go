@@ -81,6 +81,7 @@ func TestASchedulesFirstRunIsStillToCome(t *testing.T) {
 		"it is paused":              {ScheduleState{Paused: true, NextRun: now.Add(time.Minute)}, time.Time{}},
 		"it has just begun":         {ScheduleState{LastRun: began, NextRun: now.Add(1)}, began},
 		"it began long ago":         {ScheduleState{LastRun: now.Add(-time.Minute), NextRun: now.Add(1)}, time.Time{}},
+		"it is not the first":       {ScheduleState{Runs: 2, LastRun: began, NextRun: now.Add(1)}, time.Time{}},
 		"it began by another clock": {ScheduleState{LastRun: now.Add(time.Second)}, now.Add(time.Second)},
 	} {
 		var first *FirstRunError

@@ -55,6 +55,7 @@ type ScheduleState struct {
 	// LastSuccess is when a run last ended well; zero where none is kept.
 	LastSuccess time.Time `json:"lastSuccess,omitzero"`
 	Made        time.Time `json:"-"` // when the schedule was
+	Runs        int       `json:"-"` // that it has begun, ever
 }
 
 // EnsureSchedules makes the schedules that are not there, and makes those that are as
@@ -162,6 +163,7 @@ func (c *Client) ScheduleState(ctx context.Context, schedule string) (ScheduleSt
 	}
 	state := ScheduleState{
 		ID: schedule, Paused: d.Schedule.State.Paused, Note: d.Schedule.State.Note, Made: d.Info.CreatedAt,
+		Runs: d.Info.NumActions,
 	}
 	if len(d.Schedule.Spec.Intervals) > 0 {
 		state.Every = d.Schedule.Spec.Intervals[0].Every
@@ -275,7 +277,7 @@ func firstRun(s ScheduleState, now time.Time, none error) error {
 	if at.IsZero() {
 		at = s.NextRun
 	}
-	if s.Paused || !now.Before(at.Add(firstRunWithin)) || s.LastRun.IsZero() && now.After(at) {
+	if s.Paused || s.Runs > 1 || !now.Before(at.Add(firstRunWithin)) || s.LastRun.IsZero() && now.After(at) {
 		return none
 	}
 	return &FirstRunError{Schedule: s.ID, At: at}

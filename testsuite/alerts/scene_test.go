@@ -126,8 +126,8 @@ func (w *world) fires(alert string) {
 func (w *world) isOver(alert string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
-		_, err := w.query("vector(1)")
-		return err == nil && len(w.firing(alert)) == 0
+		found, err := w.query(firing(alert))
+		return err == nil && len(found) == 0
 	}, soon, tick, "%s is over", alert)
 }
 

@@ -221,7 +221,7 @@ func (w *world) query(expr string) (model.Vector, error) {
 
 // firing are the labels of what an alert fires for.
 func (w *world) firing(alert string) (all []model.Metric) {
-	found, err := w.query(`ALERTS{alertname="` + alert + `", alertstate="firing"}`)
+	found, err := w.query(firing(alert))
 	if err != nil {
 		return nil
 	}
@@ -230,6 +230,8 @@ func (w *world) firing(alert string) (all []model.Metric) {
 	}
 	return all
 }
+
+func firing(alert string) string { return `ALERTS{alertname="` + alert + `", alertstate="firing"}` }
 
 func (w *world) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", w.api, path) }
 

@@ -111,6 +111,7 @@ func (w *world) startReady(ctx context.Context, p *program, host string) error {
 		// A worker ends where the server that it asks has yet to learn of the namespace, and a
 		// supervisor starts it again.
 		if err := p.alive(); err != nil {
+			w.say(p.name + " has ended in its start, and is started again")
 			return errors.Join(fmt.Errorf("it was started again: %s", err), p.start()) //nolint:errorlint // it is not over
 		}
 		_, _, err := ask(ctx, request{Method: http.MethodGet, URL: "http://" + host + ":9464/readyz"})

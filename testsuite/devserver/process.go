@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -22,12 +23,13 @@ type Process struct {
 	Address string // host:port, the same at every start
 	cli     string
 	file    string
+	more    []string
 	cmd     *exec.Cmd
 }
 
 // NewProcess returns a server on that database file and a free port of 127.0.0.1. It
-// is not started.
-func NewProcess(file string) (*Process, error) {
+// is not started. more are further arguments of `temporal server start-dev`.
+func NewProcess(file string, more ...string) (*Process, error) {
 	cli, err := CLI()
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func NewProcess(file string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Process{Address: address(port), cli: cli, file: file}, nil
+	return &Process{Address: address(port), cli: cli, file: file, more: more}, nil
 }
 
 // Start runs the server until it answers. The caller ends it.
@@ -48,13 +50,19 @@ func (p *Process) Start(ctx context.Context) error {
 	args := append([]string{
 		"server", "start-dev", "--headless", "--ip", host, "--port", port, "--log-level", "error",
 		"--db-filename", p.file, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL",
-	}, attributes()...)
+	}, append(attributes(), p.more...)...)
 	p.cmd = exec.Command(p.cli, args...) //nolint:noctx,gosec // it outlives the call, and is our own
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	return p.await(ctx)
+	if err := p.await(ctx); err != nil {
+		return errors.Join(err, p.End(os.Kill))
+	}
+	return nil
 }
+
+// PID is the process, once it is started.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // End sends the server a signal and waits until it has ended.
 func (p *Process) End(s os.Signal) error {

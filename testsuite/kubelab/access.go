@@ -54,11 +54,16 @@ func (c *Cluster) credentials() (err error) {
 	if c.Admin, err = kubernetes.NewForConfig(c.adminConfig(admin)); err != nil {
 		return err
 	}
+	kwok, err := c.ca.issue(subject{name: kwokUser, group: "system:masters"})
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(c.pki, "ca.crt"), c.ca.pem, 0o600),
 		os.WriteFile(filepath.Join(c.pki, "audit.yaml"), []byte(auditPolicy), 0o600),
 		accounts.write(c.pki, "accounts"), server.write(c.pki, "server"), admin.write(c.pki, "admin"),
 		WriteKubeconfig(c.AdminFile(), c.adminConfig(admin)),
+		WriteKubeconfig(filepath.Join(c.pki, kwokUser+".kubeconfig"), c.adminConfig(kwok)),
 		c.partCredentials("kube-controller-manager"), c.partCredentials("kube-scheduler"), c.userTokens())
 }
 

@@ -99,7 +99,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.StartAPI(ctx); err != nil {
 		return err
 	}
-	return errors.Join(c.startControllers(), c.startKwok())
+	return errors.Join(c.startControllers(), c.startKwok(ctx))
 }
 
 // Stop ends what was started, in the order in which nobody complains.
@@ -189,11 +189,14 @@ func (c *Cluster) startControllers() error {
 	return errors.Join(c.add("kube-controller-manager", managing...), c.add("kube-scheduler", as("kube-scheduler")...))
 }
 
-func (c *Cluster) startKwok() error {
+func (c *Cluster) startKwok(ctx context.Context) error {
 	if !c.opts.Kwok {
 		return nil
 	}
-	return c.add("kwok", c.program("kwok"), "--kubeconfig", filepath.Join(c.pki, "admin.kubeconfig"),
+	if err := c.restrainKwok(ctx); err != nil {
+		return err
+	}
+	return c.add("kwok", c.program("kwok"), "--kubeconfig", filepath.Join(c.pki, kwokUser+".kubeconfig"),
 		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector", kwokNode+"=fake", "--cidr", "10.128.0.1/16")
 }
 

@@ -4,6 +4,7 @@ package kubelab_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -50,6 +51,29 @@ func TestAClusterKeepsItsPodsWhileItsAPIServerIsAway(t *testing.T) {
 	require.False(t, runs())
 	require.NoError(t, c.StartAPI(t.Context()))
 	require.True(t, runs())
+}
+
+// kwok deletes by name: a Pod that has the name of one that was dying is not its to take.
+func TestKwokDeletesOnlyWhatIsDying(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, err := kubelab.Start(t.Context(), kubelab.Options{Dir: dir, Kwok: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	require.NoError(t, c.Namespace(t.Context(), "proxies", nil))
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "pki", "kwok.kubeconfig"))
+	require.NoError(t, err)
+	kwok, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = c.Admin.CoreV1().Pods("proxies").Create(t.Context(), pod("a"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	try := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	require.Eventually(t, func() bool { // a policy holds some moments after it was made
+		err = kwok.CoreV1().Pods("proxies").Delete(t.Context(), "a", try)
+		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+	}, soon, tick, "kwok may delete what lives")
+	require.ErrorContains(t, err, "the Pod is not being deleted")
+	require.NoError(t, c.Admin.CoreV1().Pods("proxies").Delete(t.Context(), "a", try), "others may")
 }
 
 func TestAUserMayDoWhatItsRoleSaysAndNothingElse(t *testing.T) {

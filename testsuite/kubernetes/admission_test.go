@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/egressfleet/egressfleet/providers"
 )
@@ -129,11 +130,13 @@ func TestANamespaceThatIsDeletedTakesItsPodsAlong(t *testing.T) {
 	// A Role goes with its namespace, and who may not look knows nothing.
 	require.NoError(t, c.GrantEverywhere(t.Context(), user, documentedRules(t)))
 	pods := n.Admin.CoreV1().Pods(n.namespace)
-	p, err := pods.Get(t.Context(), request(1).Name, metav1.GetOptions{})
-	require.NoError(t, err)
-	p.Finalizers = []string{"example.com/wait"} // keeps the namespace on its way
-	_, err = pods.Update(t.Context(), p, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	// It keeps the namespace on its way. The scheduler writes, too: an update would conflict with it.
+	finalizers := func(patch string) {
+		_, err := pods.Patch(t.Context(), request(1).Name, types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":`+patch+`}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	finalizers(`["example.com/wait"]`)
 
 	require.NoError(t, n.Admin.CoreV1().Namespaces().Delete(t.Context(), n.namespace, metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool {
@@ -146,9 +149,7 @@ func TestANamespaceThatIsDeletedTakesItsPodsAlong(t *testing.T) {
 	require.Contains(t, []providers.Class{providers.ErrPermanent, providers.ErrTransient}, providers.ClassOf(err), err)
 	require.NoError(t, n.Delete(t.Context(), id), "it is asked for already")
 
-	_, err = pods.Patch(t.Context(), request(1).Name, "application/merge-patch+json",
-		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(t, err)
+	finalizers("null")
 	require.Eventually(t, func() bool {
 		_, err := n.Admin.CoreV1().Namespaces().Get(t.Context(), n.namespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)

@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +30,7 @@ import (
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/jaeger"
 	"github.com/egressfleet/egressfleet/testsuite/kvmlab"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	"github.com/egressfleet/egressfleet/workflows/health"
 )
 
@@ -47,14 +47,14 @@ type world struct {
 	dir   string
 	fleet *fleet.Client
 	roots *x509.CertPool // whom the target's certificate is signed by
-	log   *output
+	log   *output.Log
 	// jaeger has the traces of what is asked.
 	jaeger *jaeger.Server
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, bench: newBench(t), dir: t.TempDir(), log: new(output), jaeger: jaeger.Start(t)}
+	w := &world{t: t, bench: newBench(t), dir: t.TempDir(), log: new(output.Log), jaeger: jaeger.Start(t)}
 	server, err := devserver.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -215,22 +215,4 @@ func (w *world) fetch(proxy string) string {
 	require.NoError(w.t, err)
 	require.Equal(w.t, http.StatusOK, res.StatusCode, string(body))
 	return string(body)
-}
-
-// output is what a program said.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

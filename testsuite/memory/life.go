@@ -38,7 +38,6 @@ type cloud struct {
 	*gcefake.Server
 	address string
 	met     atomic.Int64 // calls that met a trouble
-	calls   atomic.Int64
 }
 
 func newCloud(ctx context.Context) (*cloud, error) {
@@ -57,9 +56,12 @@ func newCloud(ctx context.Context) (*cloud, error) {
 	web := &http.Server{Handler: c, ReadHeaderTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { _ = web.Close() })
 	go func() { _ = web.Serve(l) }()
-	for i, name := range []string{"get-503-backend", "get-429", "get-500"} {
+	troubles := []string{"get-503-backend", "get-429", "get-500"}
+	for i, name := range troubles {
+		every, next := int64(len(troubles)*everyFault), new(atomic.Int64)
+		next.Store(int64(i * everyFault))
 		c.Inject(gcefake.Fault{Answer: gcefake.Captured(name), When: func(gcefake.Call) bool {
-			hit := c.calls.Add(1)%(3*everyFault) == int64(i)
+			hit := next.Add(1)%every == 0
 			if hit {
 				c.met.Add(1)
 			}

@@ -56,7 +56,7 @@ func play(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("took %s; %s\n", time.Since(begun).Round(time.Second), m)
-	fmt.Printf("memory: proxies=%d limit=%dMiB rss_max=%dMiB ok\n", proxies, limit/mebibyte, m.most/mebibyte)
+	fmt.Printf("memory: proxies=%d limit=%dMiB rss_max=%dMiB ok\n", proxies, limit/mebibyte, m.Most/mebibyte)
 	return nil
 }
 

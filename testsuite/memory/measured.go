@@ -12,11 +12,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/egressfleet/egressfleet/testsuite/usage"
 )
 
 // measured is what the worker took, from its start on.
 type measured struct {
-	usage
+	usage.Usage
 	collections int64 // of garbage
 	paused      string
 	faults      int64 // calls of the backend that met a trouble
@@ -25,7 +27,7 @@ type measured struct {
 
 func (m measured) String() string {
 	return fmt.Sprintf("%s collections=%d gc_paused=%ss backend_faults=%d lists=%d",
-		m.usage, m.collections, m.paused, m.faults, m.lists)
+		m.Usage, m.collections, m.paused, m.faults, m.lists)
 }
 
 // reckon reads the figures. A backend without any trouble would prove too little.
@@ -33,7 +35,7 @@ func (w *world) reckon(ctx context.Context, m *measured) (err error) {
 	if err := w.box.alive(); err != nil {
 		return err
 	}
-	if m.usage, err = w.box.usage(); err != nil {
+	if m.Usage, err = w.box.usage(); err != nil {
 		return err
 	}
 	metrics, err := ask(ctx, http.MethodGet, w.stats+"/metrics", "")
@@ -46,8 +48,8 @@ func (w *world) reckon(ctx context.Context, m *measured) (err error) {
 	switch {
 	case err != nil:
 		return fmt.Errorf("go_gc_duration_seconds_count: %w", err)
-	case m.most > limit:
-		return fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.most, limit)
+	case m.Most > limit:
+		return fmt.Errorf("the worker took %d bytes, and the limit is %d: it was not in the control group", m.Most, limit)
 	case m.faults == 0:
 		return errors.New("this run proves too little: the backend never failed")
 	case m.lists == 0:

@@ -3,7 +3,6 @@
 package namespaces
 
 import (
-	"bytes"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/egressfleet/egressfleet/activities/probe"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 )
 
 // software is a stock proxy: Debian's binary and Debian's file, with clients added.
@@ -104,7 +104,7 @@ func (w *world) serve(name, clients string) (stop func()) {
 	file := filepath.Join(dir, name+".conf")
 	require.NoError(w.t, os.WriteFile(file, []byte(s.rules(w.t, clients)), 0o644))
 	service := regexp.MustCompile(`\W`).ReplaceAllString(string(w.proxies), "") // shared memory has its name
-	said := new(output)
+	said := new(output.Log)
 	cmd := exec.Command("ip", append([]string{"netns", "exec", string(w.proxies), s.path}, s.args(file, service)...)...)
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with its helpers
@@ -130,24 +130,6 @@ func (w *world) serve(name, clients string) (stop func()) {
 		return err == nil
 	}, soon, tick, "%s does not listen on %s: %s", name, address, said)
 	return stop
-}
-
-// output is what a program said.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func (w *world) proxy(name string) probe.Proxy {

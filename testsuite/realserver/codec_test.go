@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +32,7 @@ import (
 	"github.com/egressfleet/egressfleet/providers"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/fake"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	"github.com/egressfleet/egressfleet/workflows/proxy"
 )
 
@@ -141,28 +141,10 @@ func (l *lab) timeline() string {
 	return b.String()
 }
 
-// buffer may be written by a worker while a test reads it.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 func TestWithKeysTheServerHoldsNoPlainText(t *testing.T) {
 	keys := newKeyDir(t, "a")
 	l := newSealedLab(t, keys)
-	var out buffer
+	var out output.Log
 	l.log = log.NewStructuredLogger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	l.use(keys)
 	l.work()

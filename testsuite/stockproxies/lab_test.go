@@ -3,7 +3,6 @@
 package stockproxies
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/activities/probe"
 	"github.com/egressfleet/egressfleet/internal/echo"
+	"github.com/egressfleet/egressfleet/testsuite/output"
 	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
 
@@ -115,28 +114,10 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// output is what a program said.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // start runs a proxy in the foreground until the test ends, and waits for its port.
 func start(t *testing.T, at, path string, args ...string) probe.Proxy {
 	t.Helper()
-	said := new(output)
+	said := new(output.Log)
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = said, said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with its helpers

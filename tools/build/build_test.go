@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/egressfleet/egressfleet/testsuite/output"
 )
 
 func TestFindNamesEveryToolWhenOneIsUnknown(t *testing.T) {
@@ -203,7 +205,7 @@ func TestAToolIsBuiltOnce(t *testing.T) {
 func TestWhoComesWhileAToolIsBuiltTakesIt(t *testing.T) {
 	t.Parallel()
 	root, cache := t.TempDir(), t.TempDir()
-	said := new(lines)
+	said := new(output.Log)
 	at := places{root: root, cache: cache, say: said}
 	tiny := tool{name: "tiny", module: "tiny", pkg: "example.com/tiny", takes: "a second"}
 	dir := filepath.Join(root, "tools", "tiny")
@@ -254,27 +256,9 @@ func TestOnlyOldUnfinishedBuildsAreForgotten(t *testing.T) {
 	require.DirExists(t, filepath.Join(cache, "temporal-0"))
 }
 
-// lines is a writer that several goroutines may use.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestProgressSaysWhatAndHowLong(t *testing.T) {
 	t.Parallel()
-	var out lines
+	var out output.Log
 	done := report(&out, tools()[0], time.Millisecond)
 	require.Contains(t, out.String(), "building temporal, as pinned in tools/temporal: about 4 minutes")
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "still building temporal: 0s") },
@@ -282,7 +266,7 @@ func TestProgressSaysWhatAndHowLong(t *testing.T) {
 	done(nil)
 	require.True(t, strings.HasSuffix(out.String(), "built temporal in 0s\n"), out.String())
 
-	var failed lines
+	var failed output.Log
 	report(&failed, tools()[0], time.Hour)(errors.New("no"))
 	require.NotContains(t, failed.String(), "built")
 }

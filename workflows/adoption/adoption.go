@@ -60,7 +60,7 @@ var (
 func Run(ctx workflow.Context, in Input) (Result, error) {
 	of := in.Providers
 	if len(of) == 0 {
-		ctx := calling(ctx, activities.Limits{Attempt: time.Minute, Total: time.Minute}, "which providers there are")
+		ctx := activities.WithBackground(ctx, "which providers there are", time.Minute, time.Minute)
 		if err := workflow.ExecuteActivity(ctx, names.ProviderNames).Get(ctx, &of); err != nil {
 			return Result{}, err
 		}
@@ -78,7 +78,7 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 func (r *Result) rolls(ctx workflow.Context, of []string) (contested []string) {
 	asked := make([]workflow.Future, len(of))
 	for i, name := range of {
-		ctx := calling(ctx, activities.Limits{Attempt: rollAttempt, Total: rollTotal}, "call the roll of "+name)
+		ctx := activities.WithBackground(ctx, "call the roll of "+name, rollAttempt, rollTotal)
 		asked[i] = workflow.ExecuteActivity(ctx, hands.RollCall, name)
 	}
 	rolls := make([][]string, len(of))
@@ -108,7 +108,7 @@ func (r *Result) adopt(ctx workflow.Context, in Input, contested []string) {
 		if p.Fault != nil {
 			continue
 		}
-		ctx := calling(ctx, activities.Limits{Attempt: attempt, Total: total}, "adopt on "+p.Provider)
+		ctx := activities.WithBackground(ctx, "adopt on "+p.Provider, attempt, total)
 		asked[i] = workflow.ExecuteActivity(ctx, hands.AdoptInstances, activities.AdoptInput{
 			Provider: p.Provider, Plan: in.Plan, Orphans: in.Orphans, Contested: contested,
 		})
@@ -137,10 +137,4 @@ func (r *Result) cut() {
 		p.Unlisted += len(p.Claims) - len(kept)
 		p.Claims = kept
 	}
-}
-
-func calling(ctx workflow.Context, within activities.Limits, summary string) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: within, Summary: summary, Priority: activities.PriorityRead,
-	})
 }

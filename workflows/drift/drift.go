@@ -57,10 +57,7 @@ var (
 
 // Run looks at every provider at once; one that fails does not stall the others.
 func Run(ctx workflow.Context, in Input) (Result, error) {
-	ctx = activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Priority: activities.PriorityRead,
-		Summary: "compare a listing with the running proxies",
-	})
+	ctx = activities.WithBackground(ctx, "compare a listing with the running proxies", attempt, total)
 	of := in.Providers
 	if len(of) == 0 {
 		if err := workflow.ExecuteActivity(ctx, names.ProviderNames).Get(ctx, &of); err != nil {

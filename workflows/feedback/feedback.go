@@ -106,12 +106,14 @@ func (e *entity) take(ctx workflow.Context) {
 		if !e.mail.ReceiveAsync(&b) {
 			break
 		}
-		e.state.listen(now, b)
-		if heard = true; e.version < versionTidied {
-			e.state.tidy(now)
+		if e.version < versionTidied {
+			e.state.absorb(now, b)
+			continue
 		}
+		e.state.listen(now, b)
+		heard = true
 	}
-	if heard && e.version >= versionTidied {
+	if heard {
 		e.state.tidy(now)
 	}
 }
@@ -135,7 +137,7 @@ func (e *entity) look(ctx workflow.Context) {
 		in.Accused = append(in.Accused, s.Accused)
 	}
 	var standings activities.FeedbackStandings
-	looking := calling(ctx, "how the pool stands", lookWithin, lookTotal)
+	looking := activities.WithBackground(ctx, "how the pool stands", lookWithin, lookTotal)
 	if err := workflow.ExecuteActivity(looking, hands.LookAtPool, in).Get(ctx, &standings); err != nil {
 		workflow.GetLogger(ctx).Warn("feedback leads to nothing for now", "error", err)
 		return
@@ -155,7 +157,7 @@ func (e *entity) act(ctx workflow.Context, verdicts []activities.FeedbackVerdict
 		Verdicts: verdicts,
 		Request:  fmt.Sprintf("feedback-%s-%d", workflow.GetInfo(ctx).FirstRunID, e.state.Looks),
 	}
-	acting := calling(ctx, fmt.Sprintf("%d verdicts", len(verdicts)), actWithin, actTotal)
+	acting := activities.WithBackground(ctx, fmt.Sprintf("%d verdicts", len(verdicts)), actWithin, actTotal)
 	var done activities.FeedbackDone
 	err := workflow.ExecuteActivity(acting, hands.ActOnFeedback, order).Get(ctx, &done)
 	if err != nil && !errors.Is(err, workflow.ErrCanceled) {
@@ -176,10 +178,4 @@ func (e *entity) markdown(verdicts []activities.FeedbackVerdict) string {
 		text += fmt.Sprintf("\n- %s `%s`: %s", v.Do, v.Key(), outcome)
 	}
 	return text
-}
-
-func calling(ctx workflow.Context, summary string, attempt, total time.Duration) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Summary: summary, Priority: activities.PriorityRead,
-	})
 }

@@ -77,7 +77,8 @@ func Run(ctx workflow.Context, in Input) (Result, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names))) // named twice is swept once
 	sweeps := make([]workflow.Future, len(names))
 	for i, name := range names {
-		sweeps[i] = workflow.ExecuteActivity(long(ctx, name), orphans.SweepOrphans, activities.SweepInput{
+		ctx := activities.WithBackground(ctx, "sweep "+name, sweepAttempt, sweepTotal)
+		sweeps[i] = workflow.ExecuteActivity(ctx, orphans.SweepOrphans, activities.SweepInput{
 			Provider: name, Plan: in.Plan, Force: in.Force, Unproven: in.Unproven, MinAge: in.MinAge,
 			Everything: in.Everything,
 		})
@@ -128,12 +129,5 @@ func (r *Result) refused(plan bool) error {
 func short(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: namesTotal, ScheduleToCloseTimeout: namesTotal, Summary: "which providers there are",
-	})
-}
-
-func long(ctx workflow.Context, provider string) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: sweepAttempt, Total: sweepTotal}, Summary: "sweep " + provider,
-		Priority: activities.PriorityRead,
 	})
 }

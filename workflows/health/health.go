@@ -72,13 +72,13 @@ var hands *activities.Health // nil on purpose: only its method names are used
 // Run probes every running proxy once, in batches side by side.
 func Run(ctx workflow.Context, _ Input) (Result, error) {
 	var pages [][]byte
-	planned := calling(ctx, "how many batches there are", pagesWithin, pagesWithin)
+	planned := activities.WithBackground(ctx, "how many batches there are", pagesWithin, pagesWithin)
 	if err := workflow.ExecuteActivity(planned, hands.HealthPages).Get(ctx, &pages); err != nil {
 		return Result{}, err
 	}
 	batches := make([]workflow.Future, len(pages))
 	for i, begins := range pages {
-		batch := calling(ctx, "probe a batch", batchWithin, batchTotal)
+		batch := activities.WithBackground(ctx, "probe a batch", batchWithin, batchTotal)
 		batches[i] = workflow.ExecuteActivity(batch, hands.ProbeBatch, begins)
 	}
 	var reports []activities.BatchReport
@@ -111,7 +111,7 @@ func replace(ctx workflow.Context, p Provider, failing []activities.Failing) Pro
 		Provider: p.Name, Failing: failing[:min(len(failing), candidates)], Budget: BudgetPerProvider,
 		Round: workflow.GetInfo(ctx).WorkflowExecution.RunID,
 	}
-	asking := calling(ctx, "replace what is unhealthy on "+p.Name, replaceWithin, replaceWithin)
+	asking := activities.WithBackground(ctx, "replace what is unhealthy on "+p.Name, replaceWithin, replaceWithin)
 	if err := workflow.ExecuteActivity(asking, hands.ReplaceFailing, in).Get(ctx, &out); err != nil {
 		fault := activities.FaultOf(err)
 		p.Fault = &fault
@@ -128,16 +128,10 @@ func note(ctx workflow.Context, providers []Provider) {
 			Provider: p.Name, Tally: p.Tally, Breaker: p.Breaker, Replaced: len(p.Replaced),
 		}
 	}
-	noting := calling(ctx, "show the round in the metrics", replaceWithin, replaceWithin)
+	noting := activities.WithBackground(ctx, "show the round in the metrics", replaceWithin, replaceWithin)
 	if err := workflow.ExecuteActivity(noting, hands.NoteHealth, notes).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("the round is not in the metrics", "error", err)
 	}
-}
-
-func calling(ctx workflow.Context, summary string, attempt, total time.Duration) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Summary: summary, Priority: activities.PriorityRead,
-	})
 }
 
 // sum puts the batches together.

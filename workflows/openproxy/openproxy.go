@@ -65,7 +65,7 @@ var (
 // prober is there: that is a fault somebody has to look at.
 func Run(ctx workflow.Context, in Input) (Result, error) {
 	var plan activities.OpenProxyPlan
-	planned := calling(ctx, "what there is to ask", planWithin, planWithin)
+	planned := activities.WithBackground(ctx, "what there is to ask", planWithin, planWithin)
 	if err := workflow.ExecuteActivity(planned, here.PlanOpenProxies).Get(ctx, &plan); err != nil {
 		return Result{}, err
 	}
@@ -96,7 +96,7 @@ func (r *Result) ask(ctx workflow.Context, in Input, aims map[string]activities.
 	}
 	batches := make([]workflow.Future, len(pages))
 	for i, begins := range pages {
-		batch := calling(ctx, "ask a page as a stranger", batchWithin, in.Patience+batchTotal)
+		batch := activities.WithBackground(ctx, "ask a page as a stranger", batchWithin, in.Patience+batchTotal)
 		batch = workflow.WithTaskQueue(batch, QueueOf(workflow.GetInfo(ctx).TaskQueueName))
 		batch = workflow.WithScheduleToStartTimeout(batch, in.Patience)
 		page := activities.OutsideBatch{Begins: begins, Aims: aims}
@@ -118,7 +118,7 @@ func (r *Result) ask(ctx workflow.Context, in Input, aims map[string]activities.
 func (r *Result) tell(ctx workflow.Context, pages [][]byte) {
 	told := make([]workflow.Future, len(pages))
 	for i, begins := range pages {
-		telling := calling(ctx, "tell a page that there is no second prober", batchWithin, batchWithin)
+		telling := activities.WithBackground(ctx, "tell a page that there is no second prober", batchWithin, batchWithin)
 		told[i] = workflow.ExecuteActivity(telling, here.TellNoSecondProber, begins)
 	}
 	for _, f := range told {
@@ -146,15 +146,9 @@ func neverBegan(err error) bool {
 
 // note shows the check in the metrics of a worker. That it cannot is no fault of it.
 func note(ctx workflow.Context, r Result) {
-	noting := calling(ctx, "show the check in the metrics", planWithin, planWithin)
+	noting := activities.WithBackground(ctx, "show the check in the metrics", planWithin, planWithin)
 	in := activities.OpenProxyNote{Counts: r.Counts, Whole: !r.NoSecondProber && len(r.Faults) == 0}
 	if err := workflow.ExecuteActivity(noting, here.NoteOpenProxies, in).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("the check is not in the metrics", "error", err)
 	}
-}
-
-func calling(ctx workflow.Context, summary string, attempt, total time.Duration) workflow.Context {
-	return activities.WithCall(ctx, activities.Call{
-		Limits: activities.Limits{Attempt: attempt, Total: total}, Summary: summary, Priority: activities.PriorityRead,
-	})
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package usage
 
 import (
 	"testing"
@@ -17,18 +15,18 @@ const (
 
 func TestUsageIsReadFromProc(t *testing.T) {
 	t.Parallel()
-	u, err := usageOf(status, stat)
+	u, err := Parse(status, stat)
 	require.NoError(t, err)
-	require.Equal(t, usage{
-		rss: 88132 << 10, most: 120856 << 10, own: 83176 << 10, files: 4956 << 10, majorFaults: 1834,
-		user: 3350 * time.Millisecond, kern: 75 * time.Second,
+	require.Equal(t, Usage{
+		RSS: 88132 << 10, Most: 120856 << 10, Own: 83176 << 10, Files: 4956 << 10, MajorFaults: 1834,
+		User: 3350 * time.Millisecond, Kernel: 75 * time.Second,
 	}, u)
 	require.Equal(t, "rss=86.1MiB rss_max=118.0MiB own=81.2MiB files=4.8MiB major_faults=1834 user=3.35s kernel=1m15s",
 		u.String())
 	for name, broken := range map[string][2]string{
 		"no status": {"", stat}, "no stat": {status, ""}, "a stat that is cut off": {status, stat[:40]},
 	} {
-		_, err := usageOf(broken[0], broken[1])
+		_, err := Parse(broken[0], broken[1])
 		require.Error(t, err, name)
 	}
 }
