@@ -31,6 +31,7 @@ var recorded = map[string]string{
 	"TestADeadlineEndsTheWatch":                            "deadline",
 	"TestAHoldEndsByItselfAndSkippedCleanupIsTold":         "hold-and-leave",
 	"TestAWaveOfReportsTakesDownNoMoreThanTheFloorAllows":  "wave",
+	"TestTheFirstActOfAnAdoptedProxyIsALook":               "adopted",
 }
 
 // keep writes a history to the folder that testsuite/replay reads, if asked to. What
