@@ -104,7 +104,7 @@ test-netns: tool-temporal ## the second prober between network namespaces, with 
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/namespaces
 
 # SKIP=kvm leaves it out; nothing else does. The hosts and their guests end with the test's namespaces.
-test-integration-kvm: tool-temporal build ## the kvm provider on two real hosts, with guests under emulation; Linux, root
+test-integration-kvm: tool-temporal tool-jaeger build ## the kvm provider on two real hosts, with guests under emulation; Linux, root
 	@case " $(SKIP) " in *" kvm "*) echo "kvm: left out, as SKIP=kvm asks"; exit 0;; esac; \
 	go run ./tools/kvmlab check && go run ./tools/kvmlab images || exit 1; \
 	report=$$(mktemp) && trap 'rm -f "$$report"' EXIT && \

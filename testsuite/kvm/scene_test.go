@@ -53,6 +53,7 @@ func TestAProxyOnRealHosts(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status, string(body))
 	p := w.healthy()
 	putToHealthy := time.Since(begun)
+	w.traced()
 	endpoint := fmt.Sprintf("http://%s:8888", p.Status.IP)
 	w.discovered(endpoint)
 	require.Equal(t, p.Status.IP, p.Status.EgressIP, "the target sees the guest itself")
@@ -71,6 +72,15 @@ func TestAProxyOnRealHosts(t *testing.T) {
 	require.Zero(t, replaced)
 	require.Empty(t, domains)
 	require.Empty(t, volumes)
+}
+
+// traced wants what made the domain to be below the request for it, and its text nowhere.
+func (w *world) traced() {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return w.jaeger.Of(http.MethodPut, proxyName).Created("kvm.DomainCreate") }, soon, tick,
+		"the call that starts the domain is below the request:\n%s", w.jaeger.Of(http.MethodPut, proxyName).Tree())
+	_, raw := w.jaeger.Traces(nil)
+	require.NotContains(w.t, raw, "tinyproxy.conf", "cloud-init is in no span")
 }
 
 // partition cuts the host of a proxy off until every sweep has been there and the proxy

@@ -28,6 +28,7 @@ import (
 	"github.com/egressfleet/egressfleet/internal/echo"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/jaeger"
 	"github.com/egressfleet/egressfleet/testsuite/kvmlab"
 	"github.com/egressfleet/egressfleet/testsuite/output"
 	"github.com/egressfleet/egressfleet/workflows/health"
@@ -47,11 +48,13 @@ type world struct {
 	fleet *fleet.Client
 	roots *x509.CertPool // whom the target's certificate is signed by
 	log   *output.Log
+	// jaeger has the traces of what is asked.
+	jaeger *jaeger.Server
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, bench: newBench(t), dir: t.TempDir(), log: new(output.Log)}
+	w := &world{t: t, bench: newBench(t), dir: t.TempDir(), log: new(output.Log), jaeger: jaeger.Start(t)}
 	server, err := devserver.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -99,7 +102,8 @@ func (w *world) start(server *devserver.Server) {
 	require.NoError(w.t, err)
 	cmd := exec.Command(filepath.Join(root, "bin", "worker"), "--config", w.file("worker.yaml"))
 	// The target's certificate is one that the system does not trust.
-	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+server.Address, "SSL_CERT_FILE="+w.file("target.pem"))
+	cmd.Env = append(append(os.Environ(), "TEMPORAL_ADDRESS="+server.Address, "SSL_CERT_FILE="+w.file("target.pem")),
+		w.jaeger.Env()...)
 	cmd.Stdout, cmd.Stderr = w.log, w.log
 	require.NoError(w.t, cmd.Start(), "build it with `make build`")
 	w.t.Cleanup(func() {

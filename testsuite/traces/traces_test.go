@@ -17,14 +17,6 @@ import (
 // sentinel is in the token, the cloud-init and the reason of what is asked.
 const sentinel = "s3ntinel-d0-not-tell"
 
-const route = "/v1/namespaces/:namespace/proxies/:name"
-
-// creating is the chain from a create up to the request.
-var creating = []string{
-	"provider.create", "RunActivity:CreateInstance", "StartActivity:CreateInstance", "UpdateWithStartWorkflow:apply",
-	"PUT " + route,
-}
-
 func TestATraceGoesFromTheRequestToTheBackend(t *testing.T) { //nolint:paralleltest // one world for all of it
 	w := newWorld(t)
 	for provider, backend := range map[string]string{
@@ -32,7 +24,7 @@ func TestATraceGoesFromTheRequestToTheBackend(t *testing.T) { //nolint:parallelt
 	} {
 		t.Run(provider, func(t *testing.T) { //nolint:paralleltest // as above
 			w.create(provider)
-			require.Eventually(t, func() bool { return w.made(provider, backend) }, soon, tick,
+			require.Eventually(t, func() bool { return w.jaeger.Of("PUT", provider).Created(backend) }, soon, tick,
 				"the create of %s is below its request, and the backend's call %q below the create:\n%s",
 				provider, backend, w.tree("PUT", provider))
 			require.Eventually(t, func() bool { return w.phase(provider) == "Running" }, soon, tick)
@@ -96,47 +88,21 @@ func (w *world) phase(name string) string {
 	return p.Status.Phase
 }
 
-// of is the trace of a request about a proxy; empty where there is none.
-func (w *world) of(method, name string) jaegerTrace {
-	found, _ := w.traces(map[string]string{"proxy.name": name})
-	for _, t := range found {
-		for _, root := range t.roots() {
-			if root.OperationName == method+" "+route {
-				return t
-			}
-		}
-	}
-	return jaegerTrace{}
-}
-
-func (w *world) tree(method, name string) string { return w.of(method, name).tree() }
-
-// made reports whether the create has the parents that it should have, and the call of
-// the backend below it.
-func (w *world) made(provider, backend string) bool {
-	trace := w.of("PUT", provider)
-	chain, below := false, backend == ""
-	for _, span := range trace.Spans {
-		above := trace.above(span)
-		chain = chain || fmt.Sprint(above) == fmt.Sprint(creating)
-		below = below || above[0] == backend && fmt.Sprint(above[1:]) == fmt.Sprint(creating)
-	}
-	return chain && below
-}
+func (w *world) tree(method, name string) string { return w.jaeger.Of(method, name).Tree() }
 
 // quiet looks at everything that Jaeger has, after the schedules have run.
 func (w *world) quiet(t *testing.T) {
 	_, _ = w.ask(http.MethodPut, w.url(w.path("bad")), `{"spec": {"provider": "`+sentinel+` !", "port": 1}}`)
 	_, _ = w.ask(http.MethodPut, w.url("/v1/"+sentinel+"?token="+sentinel), `{"spec": "`+sentinel+`"}`)
 	require.Eventually(t, func() bool {
-		found, _ := w.traces(map[string]string{"http.route": "/…"})
-		return len(found) > 0 && len(w.of("PUT", "bad").Spans) > 0
+		found, _ := w.jaeger.Traces(map[string]string{"http.route": "/…"})
+		return len(found) > 0 && len(w.jaeger.Of("PUT", "bad").Spans) > 0
 	}, soon, tick)
-	found, raw := w.traces(nil)
+	found, raw := w.jaeger.Traces(nil)
 	require.GreaterOrEqual(t, len(found), 5)
 	for _, trace := range found {
-		require.Len(t, trace.roots(), 1, trace.tree())
-		require.Regexp(t, "^(PUT|DELETE) /", trace.roots()[0].OperationName, trace.tree())
+		require.Len(t, trace.Roots(), 1, trace.Tree())
+		require.Regexp(t, "^(PUT|DELETE) /", trace.Roots()[0].OperationName, trace.Tree())
 	}
 	require.NotContains(t, raw, sentinel)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
 	"github.com/egressfleet/egressfleet/testsuite/gcefake"
+	"github.com/egressfleet/egressfleet/testsuite/jaeger"
 	"github.com/egressfleet/egressfleet/testsuite/kubeapi"
 	"github.com/egressfleet/egressfleet/testsuite/ports"
 )
@@ -30,17 +31,16 @@ const (
 
 // world is a worker with three providers, and the Jaeger that it tells.
 type world struct {
-	t             *testing.T
-	dir           string
-	api, metrics  int
-	query, intake int          // ports of Jaeger
-	log           bytes.Buffer // of the worker; read once it has ended
+	t            *testing.T
+	dir          string
+	jaeger       *jaeger.Server
+	api, metrics int
+	log          bytes.Buffer // of the worker; read once it has ended
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), api: port(t), metrics: port(t), query: port(t), intake: port(t)}
-	w.startJaeger()
+	w := &world{t: t, dir: t.TempDir(), jaeger: jaeger.Start(t), api: port(t), metrics: port(t)}
 	server, err := devserver.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
@@ -60,27 +60,6 @@ func (w *world) write(name, text string) (path string) {
 	path = filepath.Join(w.dir, name)
 	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o600))
 	return path
-}
-
-// startJaeger keeps the traces in memory, and listens on loopback only.
-func (w *world) startJaeger() {
-	at := func(port int) string { return fmt.Sprintf("{endpoint: \"127.0.0.1:%d\"}", port) }
-	file := w.write("jaeger.yaml", "service:\n  extensions: [jaeger_storage, jaeger_query]\n"+
-		"  pipelines:\n    traces: {receivers: [otlp], exporters: [jaeger_storage_exporter]}\n"+
-		"  telemetry:\n    metrics: {level: none}\n    logs: {level: error}\n"+
-		"extensions:\n  jaeger_query:\n    storage: {traces: memory}\n    grpc: "+at(port(w.t))+"\n    http: "+at(w.query)+
-		"\n  jaeger_storage:\n    backends:\n      memory: {memory: {max_traces: 10000}}\n"+
-		"receivers:\n  otlp:\n    protocols:\n      http: "+at(w.intake)+"\n"+
-		"exporters:\n  jaeger_storage_exporter: {trace_storage: memory}\n")
-	root, err := devserver.Root()
-	require.NoError(w.t, err)
-	cmd := exec.Command(filepath.Join(root, "bin", "jaeger"), "--config", file)
-	cmd.Env = append(os.Environ(), "OTEL_TRACES_SAMPLER=always_off") // it would trace itself
-	w.run(cmd, new(bytes.Buffer))
-	require.Eventually(w.t, func() bool {
-		status, _ := w.ask(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/api/services", w.query), "")
-		return status == http.StatusOK
-	}, soon, tick, "Jaeger answers")
 }
 
 // run starts a process that the test ends.
@@ -119,8 +98,7 @@ func (w *world) startWorker(temporal string) {
 	out, err := build.CombinedOutput()
 	require.NoError(w.t, err, string(out))
 	cmd := exec.Command(filepath.Join(w.dir, "worker"), "--config", filepath.Join(w.dir, "worker.yaml"))
-	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+temporal, "OTEL_BSP_SCHEDULE_DELAY=100",
-		fmt.Sprintf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:%d/v1/traces", w.intake))
+	cmd.Env = append(append(os.Environ(), "TEMPORAL_ADDRESS="+temporal), w.jaeger.Env()...)
 	w.run(cmd, &w.log)
 	require.Eventually(w.t, func() bool {
 		status, _ := w.ask(http.MethodGet, w.url("/readyz"), "")
