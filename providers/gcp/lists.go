@@ -167,12 +167,30 @@ func (r *rest) instances(ctx context.Context, filter string, most int) (listing[
 	}, once())
 	all, err := follow(func() (scoped[*computepb.Instance], error) {
 		pair, err := found.Next()
-		return scoped[*computepb.Instance]{pair.Key, pair.Value.GetWarning().GetCode(), pair.Value.GetInstances()}, err
+		return scoped[*computepb.Instance]{pair.Key, pair.Value.GetWarning().GetCode(), lean(pair.Value.GetInstances())}, err
 	}, func() []string {
 		answer, _ := found.Response.(*computepb.InstanceAggregatedList)
 		return answer.GetUnreachables()
 	}, most)
 	return all, clean(ctx, err)
+}
+
+// lean keeps of the instances of a page what a list is asked for. A fleet of thousands
+// would take all of a worker's memory otherwise: the user-data alone may be 256 KiB each.
+func lean(page []*computepb.Instance) []*computepb.Instance {
+	kept := make([]*computepb.Instance, len(page))
+	for n, i := range page {
+		marks := slices.DeleteFunc(slices.Clone(i.GetMetadata().GetItems()), func(item *computepb.Items) bool {
+			return item.GetKey() == keyUserData
+		})
+		kept[n] = &computepb.Instance{
+			Name: i.Name, Labels: i.GetLabels(), Metadata: &computepb.Metadata{Items: marks},
+			Status: i.Status, StatusMessage: i.StatusMessage, CreationTimestamp: i.CreationTimestamp,
+			NetworkInterfaces: i.GetNetworkInterfaces(),
+			Scheduling:        &computepb.Scheduling{ProvisioningModel: proto.String(i.GetScheduling().GetProvisioningModel())},
+		}
+	}
+	return kept
 }
 
 func (r *rest) disks(ctx context.Context, filter string) (listing[*computepb.Disk], error) {

@@ -131,7 +131,10 @@ func withOpenProxy(p v1.Proxy) v1.Proxy {
 	}
 	c := v1.NoSecondProber()
 	c.LastTransitionTime = p.Status.Since
-	p.Status.Conditions = append(p.Status.Conditions, c)
+	// No room for more than that: there are thousands.
+	all := make([]v1.Condition, len(p.Status.Conditions)+1)
+	all[copy(all, p.Status.Conditions)] = c
+	p.Status.Conditions = all
 	return p
 }
 

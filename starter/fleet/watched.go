@@ -23,9 +23,3 @@ func (c *Client) Running(ctx context.Context, provider string) ([]v1.Proxy, erro
 func (c *Client) Hint(ctx context.Context, p v1.Proxy, h proxy.Hint) error {
 	return c.signal(ctx, p, proxy.SignalHint, h)
 }
-
-// MadeFrom reports whether the instance that a proxy shows was made from its spec with
-// user-data of that digest.
-func MadeFrom(p v1.Proxy, digest string) bool {
-	return proxy.MadeFrom(p.Status.SpecHash, p.Spec, digest)
-}

@@ -62,10 +62,11 @@ func (w Watched) Running(ctx context.Context, provider string) ([]activities.Exp
 	running, err := w.Client.Running(ctx, provider)
 	out := make([]activities.Expected, len(running))
 	for i, p := range running {
+		hash, spec := p.Status.SpecHash, p.Spec // and not the whole proxy, for as long as the sweep takes
 		out[i] = activities.Expected{
 			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
 			ID: p.Status.ProviderID, IP: p.Status.IP, SecretRef: p.Spec.CloudInit.SecretRef,
-			Made: func(digest string) bool { return fleet.MadeFrom(p, digest) },
+			Made: func(digest string) bool { return proxy.MadeFrom(hash, spec, digest) },
 		}
 	}
 	return out, err
