@@ -77,7 +77,9 @@ func TestAProxyOnRealHosts(t *testing.T) {
 // traced wants what made the domain to be below the request for it, and its text nowhere.
 func (w *world) traced() {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return w.jaeger.Of(http.MethodPut, proxyName).Created("kvm.DomainCreate") }, soon, tick,
+	require.Eventually(w.t, func() bool {
+		return w.jaeger.Of(http.MethodPut, proxyName).Created("kvm.DomainCreate")
+	}, soon, tick,
 		"the call that starts the domain is below the request:\n%s", w.jaeger.Of(http.MethodPut, proxyName).Tree())
 	_, raw := w.jaeger.Traces(nil)
 	require.NotContains(w.t, raw, "tinyproxy.conf", "cloud-init is in no span")
