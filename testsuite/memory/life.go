@@ -93,20 +93,6 @@ log: {format: json}
 temporal: {port: %s}
 `
 
-const list = `providers:
-  - name: gcp
-    type: gcp
-    gcp:
-      project: example-proj
-      zones: [us-central1-a, us-central1-b]
-      machineType: e2-small
-      image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64
-      firewall: managed
-      sourceRanges: [127.0.0.0/8]
-      endpoint: %s
-      insecureNoAuthentication: true
-`
-
 // start starts the worker and waits until it is ready.
 func (w *world) start(ctx context.Context, temporal string) error {
 	api, err := ports.Take()
@@ -124,7 +110,7 @@ func (w *world) start(ctx context.Context, temporal string) error {
 	w.api, w.stats = "http://127.0.0.1:"+strconv.Itoa(api), "http://127.0.0.1:"+strconv.Itoa(metrics)
 	err = errors.Join(
 		w.box.put("etc/worker.yaml", fmt.Appendf(nil, settings, api, metrics, port), 0o644),
-		w.box.put("etc/providers.yaml", fmt.Appendf(nil, list, w.cloud.address), 0o644),
+		w.box.put("etc/providers.yaml", gcefake.Providers(w.cloud.address), 0o644),
 		w.box.run("--config", "/etc/worker.yaml"))
 	if err != nil {
 		return err

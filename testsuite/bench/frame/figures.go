@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Must is a limit; the zero value is none.
@@ -129,4 +130,11 @@ func Exponent(sizes, values []float64) float64 {
 		x[i], y[i] = math.Log(sizes[i]), math.Log(values[i])
 	}
 	return Slope(x, y)
+}
+
+// Timed returns how long something took, in seconds.
+func Timed(do func() error) (seconds float64, err error) {
+	begun := time.Now()
+	err = do()
+	return time.Since(begun).Seconds(), err
 }

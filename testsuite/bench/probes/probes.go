@@ -110,14 +110,14 @@ func (s *scene) measure(ctx context.Context, number int) (frame.Samples, error) 
 	var loop, round, alone float64 // seconds
 	err := frame.Turns(number,
 		func() (err error) {
-			loop, err = timed(func() error { return bare(ctx, s.street.Proxies, s.street.Target, atOnce) })
+			loop, err = frame.Timed(func() error { return bare(ctx, s.street.Proxies, s.street.Target, atOnce) })
 			return err
 		},
 		func() (err error) {
-			if round, err = timed(func() error { return s.round(ctx) }); err != nil {
+			if round, err = frame.Timed(func() error { return s.round(ctx) }); err != nil {
 				return err
 			}
-			alone, err = timed(func() error { return s.batch(ctx) })
+			alone, err = frame.Timed(func() error { return s.batch(ctx) })
 			return err
 		})
 	n := float64(len(s.street.Proxies))
@@ -127,14 +127,8 @@ func (s *scene) measure(ctx context.Context, number int) (frame.Samples, error) 
 }
 
 func (s *scene) outlast(ctx context.Context, _ int) (frame.Samples, error) {
-	took, err := timed(func() error { return s.round(ctx) })
+	took, err := frame.Timed(func() error { return s.round(ctx) })
 	return frame.Samples{"round": {Value: took, Baseline: tries().Seconds()}}, err
-}
-
-func timed(do func() error) (seconds float64, err error) {
-	begun := time.Now()
-	err = do()
-	return time.Since(begun).Seconds(), err
 }
 
 // round runs the workflow. Any other outcome than the right one is an error.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/egressfleet/egressfleet/testsuite/bench/live"
 	"github.com/egressfleet/egressfleet/testsuite/devserver"
+	"github.com/egressfleet/egressfleet/testsuite/gcefake"
 	"github.com/egressfleet/egressfleet/testsuite/ports"
 	"github.com/egressfleet/egressfleet/testsuite/usage"
 )
@@ -63,20 +64,6 @@ temporal: {port: %s}
 %s
 `
 
-const list = `providers:
-  - name: gcp
-    type: gcp
-    gcp:
-      project: example-proj
-      zones: [us-central1-a, us-central1-b]
-      machineType: e2-small
-      image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64
-      firewall: managed
-      sourceRanges: [127.0.0.0/8]
-      endpoint: %s
-      insecureNoAuthentication: true
-`
-
 // Start starts bin/worker-static and waits until it is ready. The caller closes it.
 func Start(ctx context.Context, o Options) (w *Worker, err error) {
 	root, err := devserver.Root()
@@ -115,7 +102,7 @@ func (w *Worker) configure(o Options) error {
 	w.API, w.Stats = "http://127.0.0.1:"+strconv.Itoa(api), "http://127.0.0.1:"+strconv.Itoa(stats)
 	providers := filepath.Join(w.dir, "providers.yaml")
 	return errors.Join(
-		os.WriteFile(providers, fmt.Appendf(nil, list, o.Backend), 0o600),
+		os.WriteFile(providers, gcefake.Providers(o.Backend), 0o600),
 		os.WriteFile(filepath.Join(w.dir, "worker.yaml"),
 			fmt.Appendf(nil, settings, live.Installation, providers, api, stats, temporal, o.Settings), 0o600))
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/worker"
@@ -126,13 +125,13 @@ func (s *scene) run(ctx context.Context, number int) (frame.Samples, error) {
 	var listed, collected, drifted float64
 	before, allocated := stage.Held(), stage.Allocated()
 	err := frame.Turns(number,
-		func() (err error) { listed, err = timed(func() error { return s.list(ctx) }); return err },
+		func() (err error) { listed, err = frame.Timed(func() error { return s.list(ctx) }); return err },
 		func() (err error) {
 			// Drift first: it sees the orphans, too.
-			if drifted, err = timed(func() error { return s.drift(ctx) }); err != nil {
+			if drifted, err = frame.Timed(func() error { return s.drift(ctx) }); err != nil {
 				return err
 			}
-			collected, err = timed(func() error { return s.collect(ctx) })
+			collected, err = frame.Timed(func() error { return s.collect(ctx) })
 			return err
 		})
 	if err != nil {
@@ -145,12 +144,6 @@ func (s *scene) run(ctx context.Context, number int) (frame.Samples, error) {
 		"gc": {Value: collected, Baseline: listed}, "drift": {Value: drifted, Baseline: listed},
 		"largest event": {Value: largest}, "held": held, "allocated": {Value: allocated},
 	}, err
-}
-
-func timed(do func() error) (seconds float64, err error) {
-	begun := time.Now()
-	err = do()
-	return time.Since(begun).Seconds(), err
 }
 
 // list is the baseline: what no sweep can do without.
