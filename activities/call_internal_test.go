@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +13,16 @@ import (
 
 func TestAProviderThatDoesNotReturnGivesItsSlotBack(t *testing.T) {
 	t.Parallel()
-	ever := make(chan struct{})
-	defer close(ever)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	r := outlive(ctx, "deaf", func(context.Context) (string, error) { <-ever; return "late", nil })
-	require.ErrorIs(t, r.err, providers.ErrTransient)
-	require.ErrorContains(t, r.err, "does not return")
-	require.Empty(t, r.out)
+	synctest.Test(t, func(t *testing.T) {
+		ever := make(chan struct{})
+		defer close(ever)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := outlive(ctx, "deaf", func(context.Context) (string, error) { <-ever; return "late", nil })
+		require.ErrorIs(t, r.err, providers.ErrTransient)
+		require.ErrorContains(t, r.err, "does not return")
+		require.Empty(t, r.out)
+	})
 }
 
 func TestAnAnswerWithinTheGraceCounts(t *testing.T) {

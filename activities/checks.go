@@ -26,8 +26,6 @@ type Checks struct {
 	Names  func() []string
 	// Metrics may be nil.
 	Metrics *CheckMetrics
-	// Within bounds a round; checkWithin unless set.
-	Within time.Duration
 }
 
 // ProviderHealth is what the check of one provider found. One without a Checker is not
@@ -49,11 +47,7 @@ func (c *Checks) CheckProviders(ctx context.Context, names []string) ([]Provider
 	if all {
 		names = c.Names()
 	}
-	within := c.Within
-	if within == 0 {
-		within = checkWithin
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
 	out := make([]ProviderHealth, len(names))
 	var group sync.WaitGroup

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -30,6 +30,10 @@ type bare struct{ providers.Provider }
 
 func TestProvidersAreCheckedAtOnceAndUnderOneTimeout(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, providersAreChecked)
+}
+
+func providersAreChecked(t *testing.T) {
 	ever := make(chan struct{})
 	defer close(ever)
 	inner := fake.New("f")
@@ -53,7 +57,7 @@ func TestProvidersAreCheckedAtOnceAndUnderOneTimeout(t *testing.T) {
 	hands := &activities.Checks{
 		Lookup:  func(name string) (providers.Provider, func(), bool) { p, ok := all[name]; return p, func() {}, ok },
 		Names:   func() []string { return []string{"good", "bare", "two", "slow", "deaf", "broken", "gone"} },
-		Metrics: activities.NewCheckMetrics(registry), Within: 10 * time.Millisecond,
+		Metrics: activities.NewCheckMetrics(registry),
 	}
 	var s sdktest.WorkflowTestSuite
 	env := s.NewTestActivityEnvironment()
@@ -99,7 +103,7 @@ func TestWhatIsLeftIsAMetricUntilItIsToldNoMore(t *testing.T) {
 	hands := &activities.Checks{
 		Lookup:  func(string) (providers.Provider, func(), bool) { return p, func() {}, true },
 		Names:   func() []string { return []string{"f"} },
-		Metrics: activities.NewCheckMetrics(registry), Within: time.Second,
+		Metrics: activities.NewCheckMetrics(registry),
 	}
 	var s sdktest.WorkflowTestSuite
 	env := s.NewTestActivityEnvironment()

@@ -128,7 +128,7 @@ func (c *collection) deleteAll(ctx context.Context, findings []found) int {
 func (c *collection) delete(ctx context.Context, f *found) {
 	log := providers.Logger(ctx).With(slog.String("id", f.ID), slog.String("uid", f.UID),
 		slog.String("owner", f.Owner), slog.String("why", f.Why), slog.String("proof", f.Proof))
-	_, err := bounded(ctx, c.deleteWithin(), c.in.Provider, func(ctx context.Context) (struct{}, error) {
+	_, err := bounded(ctx, deleteWithin, c.in.Provider, func(ctx context.Context) (struct{}, error) {
 		if again := c.ask(ctx, f.suspect); !again.Convict {
 			return struct{}{}, fmt.Errorf("kept, asked again before the delete: %s %s", again.Why, again.Proof)
 		}
@@ -144,11 +144,4 @@ func (c *collection) delete(ctx context.Context, f *found) {
 	}
 	f.Deleted = true
 	log.Info("an orphan was deleted")
-}
-
-func (c *collection) deleteWithin() time.Duration {
-	if c.Within > 0 {
-		return c.Within
-	}
-	return deleteWithin
 }

@@ -31,8 +31,6 @@ type Orphans struct {
 	Owners Owners
 	// Metrics may be nil.
 	Metrics *SweepMetrics
-	// Within bounds one listing and one delete; listWithin and deleteWithin unless set.
-	Within time.Duration
 }
 
 // SweepInput says which provider to sweep, and how.
@@ -88,7 +86,7 @@ func (o *Orphans) SweepOrphans(ctx context.Context, in SweepInput) (SweepReport,
 	return call(ctx, o.Instances, in.Provider, func(ctx context.Context, p providers.Provider) (SweepReport, error) {
 		ctx, cancel := inTime(ctx)
 		defer cancel()
-		all, err := listed(ctx, cmp.Or(o.Within, listWithin), in.Provider, p)
+		all, err := listed(ctx, listWithin, in.Provider, p)
 		if err != nil {
 			return SweepReport{}, err
 		}

@@ -85,10 +85,8 @@ func TestCapturedAnswers(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			l := newCapturedLab(t)
+			// A Retry-After is waited out by client-go, as far as there is time.
 			kubernetes.Impatient(l.Provider.(*kubernetes.Provider), 2*time.Second)
-			if a.Headers["Retry-After"] != "" { // waited out by client-go, as far as there is time
-				kubernetes.Impatient(l.Provider.(*kubernetes.Provider), 200*time.Millisecond)
-			}
 			if a.Op == providers.OpDelete {
 				pod := marked(capturedRequest())
 				pod.Namespace = capturedNamespace
@@ -147,7 +145,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 func TestWithoutTimeTheServersWordIsKept(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	kubernetes.Impatient(l.Provider.(*kubernetes.Provider), 200*time.Millisecond)
+	kubernetes.Impatient(l.Provider.(*kubernetes.Provider), 2*time.Second)
 	busy := kubeapi.Body(http.StatusTooManyRequests, map[string]string{"Retry-After": "30"}, []byte("Too many requests"))
 	l.server.Break(kubeapi.Only("get", "pods", busy))
 	_, err := l.Get(t.Context(), namespace+"/proxy-x")
