@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -35,6 +36,7 @@ type record struct {
 	closed         time.Time
 	status         enums.WorkflowExecutionStatus
 	ip             string
+	phase          v1.Phase        // empty: it is running
 	memo           *common.Payload // nil: it shows its address
 	hidden         bool            // it is not shown yet, or no more
 }
@@ -132,7 +134,8 @@ func (v *visibility) info(r *record) *workflow.WorkflowExecutionInfo {
 	memo := r.memo
 	if memo == nil {
 		memo = payload(v1.Proxy{
-			Metadata: v1.Metadata{Namespace: "default", Name: r.name, UID: "uid-" + r.name}, Status: v1.ProxyStatus{IP: r.ip},
+			Metadata: v1.Metadata{Namespace: "default", Name: r.name, UID: "uid-" + r.name},
+			Status:   v1.ProxyStatus{IP: r.ip, Phase: cmp.Or(r.phase, v1.PhaseRunning)},
 		})
 	}
 	info := &workflow.WorkflowExecutionInfo{

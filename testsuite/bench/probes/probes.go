@@ -94,11 +94,25 @@ func open(ctx context.Context, size, hanging int) (frame.Scene, error) {
 	if err := s.worker.Start(); err != nil {
 		return frame.Scene{}, errors.Join(err, s.stage.Close(), served.Close())
 	}
+	if err := s.settle(ctx); err != nil {
+		return frame.Scene{}, errors.Join(err, s.close())
+	}
 	run := s.measure
 	if hanging > 0 {
 		run = s.outlast
 	}
 	return frame.Scene{Run: run, Close: s.close}, nil
+}
+
+// settle has the fleet followed for a while, as it is by a worker that has just begun: the
+// first round of it lists everything.
+func (s *scene) settle(ctx context.Context) error {
+	select {
+	case <-time.After(stage.Settled):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.round(ctx)
 }
 
 func (s *scene) close() error {
