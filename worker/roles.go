@@ -74,6 +74,7 @@ func (p *process) startWorker(ctx context.Context) error {
 	room := p.capacity()
 	atOnce, _ := shares(p.cfg, room.activities)
 	worker.SetStickyWorkflowCacheSize(room.workflows)
+	entity := &proxy.Workflow{Timing: proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll)}
 	w := worker.New(p.temporal, proxy.TaskQueue, worker.Options{
 		WorkerStopTimeout:                      workerStopTimeout,
 		MaxConcurrentActivityExecutionSize:     atOnce,
@@ -82,10 +83,10 @@ func (p *process) startWorker(ctx context.Context) error {
 		ActivityTaskPollerBehavior:             pollers(),
 		BackgroundActivityContext:              providers.WithLogger(context.WithoutCancel(ctx), p.log),
 		OnFatalError:                           func(err error) { p.fail("worker", err) },
-		Interceptors:                           p.interceptors,
+		Interceptors:                           append(p.interceptors, entity.Direct()),
 		DeploymentOptions:                      versioned(p.cfg.Deployment),
 	})
-	workflows.Register(w, proxy.DefaultTiming().WithSteadyPoll(p.cfg.SteadyPoll))
+	workflows.Register(w, entity.Timing)
 	instances := &activities.Instances{
 		Lookup: p.providers.Lookup, Installation: p.cfg.Installation, SecretsDir: p.cfg.SecretsDir,
 		Getenv: os.Getenv,

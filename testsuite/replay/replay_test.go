@@ -31,6 +31,8 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, replay(t, read(t, file)), advice)
 			require.NoError(t, replay(t, read(t, file), traced(t)...), "tracing changes no command")
+			direct := (&proxy.Workflow{Timing: proxy.DefaultTiming()}).Direct()
+			require.NoError(t, replay(t, read(t, file), append(traced(t), direct)...), "nor does what calls a proxy directly")
 		})
 	}
 }
@@ -45,6 +47,8 @@ func TestAHistoryOfOtherCommandsDoesNotReplay(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, replay(t, h), "SomethingElse")
+	direct := (&proxy.Workflow{Timing: proxy.DefaultTiming()}).Direct()
+	require.ErrorContains(t, replay(t, h, direct), "SomethingElse")
 }
 
 func read(t *testing.T, file string) *history.History {

@@ -41,7 +41,7 @@ func (in *Input) UnmarshalJSON(raw []byte) error {
 }
 
 // validate returns nil, or an error that names the field.
-func (in Input) validate() error {
+func (in *Input) validate() error {
 	if in.fault != nil {
 		return fmt.Errorf("input: %w", in.fault)
 	}

@@ -207,6 +207,7 @@ func TestInputThatCannotBeRightFailsAtOnce(t *testing.T) {
 		"a wrong type":    {id, `{"spec":{"provider":"fake","port":"x"}}`, "spec.port"},
 		"a typo":          {id, `{"spec":{"provider":"fake","port":1,"placment":{}}}`, "placment"},
 		"no object":       {id, `[]`, "array"},
+		"null":            {id, `null`, "spec.provider"},
 		"a bad uid":       {id, `{"spec":{"provider":"fake","port":1},"uid":"a b"}`, "uid"},
 		"a bad label":     {id, `{"spec":{"provider":"fake","port":1},"labels":{"a b":""}}`, "metadata.labels"},
 		"another ID":      {"proxy:a", good, "workflow ID"},

@@ -47,8 +47,8 @@ func newScene(t *testing.T, opts ...fake.Option) *scene {
 	sc.timing.Outlast = 0 // real time, even where the rest is skipped
 	sc.timing.Looks = math.MaxInt32
 	sc.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: WorkflowID("default", "a"), TaskQueue: TaskQueue})
-	sc.RegisterWorkflowWithOptions(func(ctx workflow.Context, in Input) (Result, error) {
-		return Workflow{Timing: sc.timing}.Run(ctx, in)
+	sc.RegisterWorkflowWithOptions(func(ctx workflow.Context, in *Input) (Result, error) {
+		return (&Workflow{Timing: sc.timing}).Run(ctx, in)
 	}, workflow.RegisterOptions{Name: WorkflowType})
 	sc.RegisterActivity(&activities.Instances{
 		Lookup: func(name string) (providers.Provider, func(), bool) {

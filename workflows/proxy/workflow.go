@@ -20,7 +20,7 @@ type Workflow struct{ Timing Timing }
 // entity is one Proxy while a run holds it in memory. Only state survives.
 type entity struct {
 	uid, namespace, name string
-	timing               Timing
+	timing               *Timing          // of the worker, and never changed
 	version              workflow.Version // of this run
 	state                State
 	mail                 mailbox
@@ -33,10 +33,11 @@ type entity struct {
 }
 
 // Run owns one Proxy from its start until nothing is left of it. It fails at once on
-// input that cannot be right, and never on a provider's error.
-func (w Workflow) Run(ctx workflow.Context, in Input) (Result, error) {
+// input that cannot be right, and never on a provider's error. What it waits with stays on
+// the stack for as long as the proxy is kept, so nothing large is passed by value.
+func (w *Workflow) Run(ctx workflow.Context, in *Input) (Result, error) {
 	version := pinVersion(ctx)
-	e, err := newEntity(ctx, w.Timing, in)
+	e, err := newEntity(ctx, &w.Timing, in)
 	if err != nil {
 		return Result{}, temporal.NewNonRetryableApplicationError(err.Error(), ErrInvalidInput, nil)
 	}
@@ -51,7 +52,10 @@ func (w Workflow) Run(ctx workflow.Context, in Input) (Result, error) {
 }
 
 // newEntity takes over the state of the run before, or begins with the spec.
-func newEntity(ctx workflow.Context, t Timing, in Input) (*entity, error) {
+func newEntity(ctx workflow.Context, t *Timing, in *Input) (*entity, error) {
+	if in == nil {
+		in = &Input{} // nothing was given, or null
+	}
 	info := workflow.GetInfo(ctx)
 	namespace, name, err := NamesOf(info.WorkflowExecution.ID)
 	if err == nil {

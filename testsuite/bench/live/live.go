@@ -121,6 +121,7 @@ func Work(ctx context.Context, temporal client.Client, o Options) (stop func(), 
 		serves = append(serves, &health)
 	}
 	o.Worker.BackgroundActivityContext = providers.WithLogger(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
+	o.Worker.Interceptors = append(o.Worker.Interceptors, (&proxy.Workflow{Timing: o.Timing}).Direct())
 	w := worker.New(temporal, proxy.TaskQueue, o.Worker)
 	workflows.Register(w, o.Timing)
 	activities.Register(w, instances, serves...)

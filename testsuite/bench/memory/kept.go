@@ -28,8 +28,10 @@ const (
 	keptWithin = 5 * time.Minute
 	lookEvery  = 100 * time.Millisecond
 	perKept    = "per workflow"
-	// few are there before anything is measured: what the libraries make once is made then.
-	few = 20
+	// some are there before anything is measured. What the libraries make once is made then,
+	// and what grows with how much is asked at a time and not with how many are kept: the
+	// connections, and the pollers that scale up.
+	some = 250
 )
 
 var wanted = v1.ProxySpec{Provider: stage.Provider, Port: 3128}
@@ -61,7 +63,7 @@ func openKept(ctx context.Context, size int) (frame.Scene, error) {
 func (k *keeping) run(ctx context.Context, number int) (frame.Samples, error) {
 	var s frame.Sample
 	// Each run has names of its own.
-	first := number * (few + k.size)
+	first := number * (some + k.size)
 	waiting := func(n int) string { return "bare-" + strconv.Itoa(first+n) }
 	living := func(n int) string { return proxy.WorkflowID(live.Namespace, live.Name(first+n)) }
 	err := frame.Turns(number,
@@ -81,32 +83,32 @@ func (k *keeping) run(ctx context.Context, number int) (frame.Samples, error) {
 }
 
 // measure is what each workflow takes of a new worker: what it holds with them, without
-// what it held with a few.
+// what it held with some.
 func (k *keeping) measure(
 	ctx context.Context, kind string, fill func(ctx context.Context, first, count int) error, id func(n int) string,
 ) (bytes float64, err error) {
-	w, err := newKeeper(k.fleet.Server.Address, kind, k.size+few)
+	w, err := newKeeper(k.fleet.Server.Address, kind, k.size+some)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	defer func() {
-		err = errors.Join(err, each(ctx, few+k.size, func(ctx context.Context, n int) error {
+		err = errors.Join(err, each(ctx, some+k.size, func(ctx context.Context, n int) error {
 			return k.fleet.Temporal.TerminateWorkflow(ctx, id(n), "", "measured")
 		}))
 	}()
-	if err := fill(ctx, 0, few); err != nil {
+	if err := fill(ctx, 0, some); err != nil {
 		return 0, err
 	}
-	before, some, err := w.full(ctx, few)
+	before, first, err := w.full(ctx, some)
 	if err != nil {
 		return 0, err
 	}
-	if err := fill(ctx, few, k.size); err != nil {
+	if err := fill(ctx, some, k.size); err != nil {
 		return 0, err
 	}
-	after, kept, err := w.full(ctx, few+k.size)
-	return (after - before) / float64(kept-some), err
+	after, kept, err := w.full(ctx, some+k.size)
+	return (after - before) / float64(kept-first), err
 }
 
 // wait starts workflows that only wait.
