@@ -130,10 +130,10 @@ test-chart: tool-helm tool-kubernetes ## the Helm chart: lint, and what it rende
 	go test -count=1 -tags=integration -timeout $(TIMEOUT) ./testsuite/chart
 
 # Mounts are in a namespace of its own, and the control group is removed at the end.
-e2e-memory: tool-temporal-server ## the worker as its image runs it, in 128 MiB with 2,000 proxies: some minutes; Linux, root
+e2e-memory: tool-temporal-server ## the worker as its image runs it, in 128 MiB with 2,000 proxies (or PROXIES): some minutes; Linux, root
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=$(STAMP) -ldflags='-s -w' -o bin/worker-static ./worker
 	@go build -o bin/memory ./testsuite/memory
-	@bin/memory
+	@bin/memory $(if $(PROXIES),-proxies $(PROXIES))
 
 # Processes, network and mounts are in namespaces that end with the run.
 e2e-cluster: tool-temporal tool-temporal-server build ## two Temporal servers on PostgreSQL, 200 proxies, kills, rolls, a lost database: some minutes; Linux, root

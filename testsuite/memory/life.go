@@ -28,7 +28,7 @@ const (
 	project      = "example-proj"
 	region       = "us-central1"
 	calm         = 30 * time.Second // the sweeps go on over all that there is
-	preempted    = 100
+	lostOf       = 20               // one of so many instances is taken back
 	// every so many-th call of the backend meets a trouble.
 	everyFault = 50
 )
@@ -40,13 +40,13 @@ type cloud struct {
 	met     atomic.Int64 // calls that met a trouble
 }
 
-func newCloud(ctx context.Context) (*cloud, error) {
+func newCloud(ctx context.Context, proxies int) (*cloud, error) {
 	c := &cloud{Server: gcefake.New(gcefake.Options{Pace: gcefake.Pace{
 		Running: 200 * time.Millisecond, Staging: 300 * time.Millisecond, Retention: time.Minute,
 	}})}
 	// Room for all, and for those that are still going while others take their place.
 	for _, metric := range []string{"CPUS", "INSTANCES", "IN_USE_ADDRESSES", "DISKS_TOTAL_GB"} {
-		c.SetQuota(project, region, metric, proxies*100)
+		c.SetQuota(project, region, metric, float64(proxies*100))
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,6 +79,7 @@ type world struct {
 	api   string
 	stats string
 	begun time.Time
+	size  int // proxies
 }
 
 const settings = `installation: memory
@@ -132,7 +133,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	each := func(method, body string) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(together)
-		for n := range proxies {
+		for n := range w.size {
 			group.Go(func() error {
 				return w.insist(ctx, method, fmt.Sprintf("%s/v1/namespaces/default/proxies/p%d", w.api, n), body)
 			})
@@ -142,7 +143,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if err := each(http.MethodPut, wanted); err != nil {
 		return m, err
 	}
-	if err := w.serving(ctx, proxies); err != nil {
+	if err := w.serving(ctx, w.size); err != nil {
 		return m, err
 	}
 	if err := w.look(ctx, "all serve"); err != nil {
@@ -151,7 +152,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 	if m.lists, m.misses, err = w.lose(ctx); err != nil {
 		return m, err
 	}
-	if err := w.serving(ctx, proxies); err != nil {
+	if err := w.serving(ctx, w.size); err != nil {
 		return m, err
 	}
 	if err := w.look(ctx, "after the losses all serve again"); err != nil {
@@ -170,7 +171,7 @@ func (w *world) live(ctx context.Context) (m measured, err error) {
 // lose takes instances back, and asks for the list of all without a pause. It returns how
 // often that was answered, and how often a worker that is busy missed it.
 func (w *world) lose(ctx context.Context) (lists, misses int, err error) {
-	for _, i := range w.cloud.Instances()[:preempted] {
+	for _, i := range w.cloud.Instances()[:w.size/lostOf] {
 		zone := i.GetZone()[strings.LastIndex(i.GetZone(), "/")+1:]
 		w.cloud.Instance(gcefake.Place{Zone: zone, Name: i.GetName()}).Preempt()
 	}
