@@ -19,7 +19,8 @@ import (
 
 // Register is the one list of workflow types.
 func Register(w worker.WorkflowRegistry, timing proxy.Timing) {
-	w.RegisterWorkflowWithOptions((&proxy.Workflow{Timing: timing}).Run, workflow.RegisterOptions{Name: proxy.WorkflowType})
+	entity := &proxy.Workflow{Timing: timing}
+	w.RegisterWorkflowWithOptions(entity.Run, workflow.RegisterOptions{Name: proxy.WorkflowType})
 	w.RegisterWorkflowWithOptions(drift.Run, workflow.RegisterOptions{Name: drift.WorkflowType})
 	w.RegisterWorkflowWithOptions(providercheck.Run, workflow.RegisterOptions{Name: providercheck.WorkflowType})
 	w.RegisterWorkflowWithOptions(health.Run, workflow.RegisterOptions{Name: health.WorkflowType})

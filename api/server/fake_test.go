@@ -3,6 +3,7 @@ package server_test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http/httptest"
@@ -364,6 +365,7 @@ func (f *fakeFleet) LastCollection(ctx context.Context) (v1.Collection, error) {
 
 // stage is a server with everything that a test looks at.
 type stage struct {
+	tls       *tls.Config // nil: plain
 	fleet     *fakeFleet
 	clock     *fakeClock
 	log       *output.Log

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/egressfleet/egressfleet/api/server"
-	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
 )
 
@@ -227,47 +224,4 @@ func TestAnAllowanceIsUsedUpByWhatIsHandedOut(t *testing.T) {
 	s.clock.move(2 * time.Second)
 	require.Equal(t, 200, ask("?format=txt"))
 	require.Equal(t, 429, ask("?format=txt"))
-}
-
-func TestAWholeAnswerArrivesWhole(t *testing.T) {
-	t.Parallel()
-	// By the size of what net/http keeps back: nothing, a little, about as much, and more.
-	for _, n := range []int{0, 1, 80, 90, 150, 170, 200, 20_000} {
-		s := newStage(many(n)...)
-		l := run(t, s, server.Limits{})
-		l.tick(t)
-		for range 2 { // on one connection
-			for _, query := range []string{"?format=txt", "", "?format=txt&healthy=true"} {
-				want := s.ask(t, "GET", listPath+query, "")
-				require.Equal(t, 200, want.Code)
-				require.Equal(t, want.Body.String(), l.fetch(t, "GET", query), "%d proxies, %q", n, query)
-				require.Empty(t, l.fetch(t, "HEAD", query))
-			}
-		}
-	}
-}
-
-// many are so many proxies that run.
-func many(n int) []v1.Proxy {
-	all := make([]v1.Proxy, n)
-	for i := range all {
-		all[i] = running("default", fmt.Sprintf("p%05d", i), fmt.Sprintf("10.0.%d.%d", i>>8, i&255))
-	}
-	return all
-}
-
-// fetch returns the body of an answer that came by a connection.
-func (l *live) fetch(t *testing.T, method, query string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+l.address+listPath+query, nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, 200, answer.StatusCode)
-	return string(body)
 }

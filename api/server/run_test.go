@@ -28,7 +28,7 @@ type live struct {
 
 func run(t *testing.T, s *stage, limits server.Limits) *live {
 	t.Helper()
-	s.server = server.New(s.fleet, server.Options{Clock: s.clock, Limits: limits, Keys: s.keys})
+	s.server = server.New(s.fleet, server.Options{Clock: s.clock, Limits: limits, Keys: s.keys, TLS: s.tls})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())

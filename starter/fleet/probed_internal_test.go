@@ -49,7 +49,7 @@ func TestEveryRunningProxyIsOnOnePage(t *testing.T) {
 	v.begin("bb", "run-bb")
 	v.begin("f", "run-f")
 	v.end(v.records[2], terminated)
-	require.Equal(t, [][]string{{"a", "bb"}, {"d", "e", "f"}}, namesOn(t, c, 2, pages), "what begins meanwhile is on a page, too")
+	require.Equal(t, [][]string{{"a", "bb"}, {"d", "e", "f"}}, namesOn(t, c, 2, pages), "what begins meanwhile, too")
 }
 
 func TestNoProxyIsNoPage(t *testing.T) {
