@@ -104,9 +104,12 @@ func open(ctx context.Context, size, hanging int) (frame.Scene, error) {
 	return frame.Scene{Run: run, Close: s.close}, nil
 }
 
-// settle has the fleet followed for a while, as it is by a worker that has just begun: the
-// first round of it lists everything.
+// settle has the fleet followed until what was just made is of before. The first round lists
+// everything, and learns Temporal's time from what it sees.
 func (s *scene) settle(ctx context.Context) error {
+	if err := s.round(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-time.After(stage.Settled):
 	case <-ctx.Done():
