@@ -90,7 +90,7 @@ func (s *session) open() {
 			s.t.Logf("the shell and its workers:\n%s", s.log.String())
 		}
 	})
-	s.tell("trap 'echo; echo \"" + ended + "$?\"' EXIT")
+	s.tell(`trap 'printf "\n` + ended + `%d\n" $?' EXIT`)
 }
 
 // pass hands lines on until there are no more, or nobody reads them.
@@ -146,7 +146,7 @@ func (s *session) port(named string) string {
 // types runs a block, which must succeed; what it sets is there for the next one.
 func (s *session) types(block string) string {
 	s.t.Helper()
-	said, code := s.run("set -e\n. ./%s </dev/null\nset +e\necho; echo '"+ended+"0'", block)
+	said, code := s.run("set -e\n. ./%s </dev/null\nset +e\nprintf '\\n"+ended+"%%d\\n' 0", block)
 	require.Zero(s.t, code, block)
 	return said
 }
@@ -154,7 +154,7 @@ func (s *session) types(block string) string {
 // tries runs a block, and reports whether it has succeeded; what it sets goes with it.
 func (s *session) tries(block string) (string, bool) {
 	s.t.Helper()
-	said, code := s.run("(set -e; . ./%s) </dev/null; echo; echo \""+ended+"$?\"", block)
+	said, code := s.run("(set -e; . ./%s) </dev/null; printf '\\n"+ended+"%%d\\n' $?", block)
 	return said, code == 0
 }
 
