@@ -88,7 +88,7 @@ test-alerts: tool-temporal build ## the alerts and the dashboard, by promtool an
 	apt-get install -y --no-install-recommends prometheus curl" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/alerts
 
-test-runbooks: tool-temporal build ## credentials, tokens and codec keys rotated by the commands of their pages
+test-runbooks: tool-temporal build ## a fleet installed, upgraded and taken away, and what is secret rotated, by the commands of the runbooks
 	@for tool in curl openssl; do command -v $$tool >/dev/null || { echo "$$tool is not installed; on Debian: \
 	apt-get install -y --no-install-recommends curl openssl" >&2; exit 1; }; done
 	go test -count=1 -tags=tools -timeout $(TIMEOUT) ./testsuite/runbooks

@@ -63,21 +63,24 @@ type Block struct {
 }
 
 // Blocks returns the fenced blocks of a Markdown text, in their order. A fence is
-// three backticks at the beginning of a line.
+// three backticks at the beginning of a line, after spaces where it is in a list: these
+// are taken away from what is within.
 func Blocks(text string) []Block {
 	const fence = "```"
 	var blocks []Block
 	var open *Block
+	indent := 0
 	for line := range strings.Lines(text) {
-		info, is := strings.CutPrefix(line, fence)
+		inner := strings.TrimLeft(line, " ")
+		info, is := strings.CutPrefix(inner, fence)
 		switch {
 		case is && open != nil:
 			blocks, open = append(blocks, *open), nil
 		case is:
 			language, file, _ := strings.Cut(strings.TrimSpace(info), " ")
-			open = &Block{Language: language, File: file}
+			open, indent = &Block{Language: language, File: file}, len(line)-len(inner)
 		case open != nil:
-			open.Code += line
+			open.Code += line[min(indent, len(line)-len(inner)):]
 		}
 	}
 	return blocks

@@ -121,3 +121,11 @@ func TestBlocksAreReadWithTheirFiles(t *testing.T) {
 		{Language: "", File: "", Code: "x ``` y\n"},
 	}, guides.Blocks("text\n```go a.go\npackage a\n\n```\nmore\n```\nx ``` y\n```\n```go open.go\nx\n"))
 }
+
+func TestABlockInAListIsReadWithoutItsIndent(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []guides.Block{
+		{Language: "sh", Code: "for x; do\n  y\n\ndone\nz\n"},
+		{Code: "w\n"},
+	}, guides.Blocks("1. text\n\n   ```sh\n   for x; do\n     y\n\n   done\n z\n   ```\n```\nw\n```\n"))
+}

@@ -188,18 +188,23 @@ func (w *world) try(line string, env ...string) (string, error) {
 	return string(out), err
 }
 
-// typed is the block of a page in which the words are; it is marked as sh.
 func (w *world) typed(page, words string) string {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.root, "docs/runbooks", page))
-	require.NoError(w.t, err)
+	return typed(w.t, w.root, page, words)
+}
+
+// typed is the block of a page in which the words are; it is marked as sh.
+func typed(t *testing.T, root, page, words string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs/runbooks", page))
+	require.NoError(t, err)
 	var found []string
 	for _, block := range guides.Blocks(string(text)) {
 		if block.Language == "sh" && strings.Contains(block.Code, words) {
 			found = append(found, block.Code)
 		}
 	}
-	require.Len(w.t, found, 1, "blocks of %s with %q", page, words)
+	require.Len(t, found, 1, "blocks of %s with %q", page, words)
 	return found[0]
 }
 
