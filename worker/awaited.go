@@ -107,19 +107,17 @@ func (a *awaitedFleet) Timeline(ctx context.Context, namespace, name string) ([]
 	return ask(a, func(f *fleet.Client) ([]v1.Event, error) { return f.Timeline(ctx, namespace, name) })
 }
 
-// List of every namespace is what discovery asks. It waits for the fleet, so that the
-// first list is there at once and not a period later.
 func (a *awaitedFleet) List(ctx context.Context, namespace string) ([]v1.Proxy, error) {
-	if namespace == "" {
-		select {
-		case <-a.there:
-		case <-ctx.Done():
-		}
-	}
 	return ask(a, func(f *fleet.Client) ([]v1.Proxy, error) { return f.List(ctx, namespace) })
 }
 
+// Follow is what discovery asks. It waits for the fleet, so that the first list is there
+// at once and not a period later.
 func (a *awaitedFleet) Follow(ctx context.Context) (fleet.Living, error) {
+	select {
+	case <-a.there:
+	case <-ctx.Done():
+	}
 	return ask(a, func(f *fleet.Client) (fleet.Living, error) { return f.Follow(ctx) })
 }
 

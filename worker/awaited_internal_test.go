@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	v1 "github.com/egressfleet/egressfleet/api/v1"
 	"github.com/egressfleet/egressfleet/starter/fleet"
@@ -23,11 +28,41 @@ func TestAFleetThatIsAwaitedIsUnavailable(t *testing.T) {
 		"resume":   func() error { _, err := f.Resume(ctx, "default", "a", "", fleet.Request{}); return err },
 		"timeline": func() error { _, err := f.Timeline(ctx, "default", "a"); return err },
 		"list":     func() error { _, err := f.List(ctx, "default"); return err },
-		"follow":   func() error { _, err := f.Follow(ctx); return err },
+		"list all": func() error { _, err := f.List(ctx, ""); return err },
 		"ready":    func() error { return f.Ready(ctx) },
 	} {
 		require.ErrorIs(t, ask(), fleet.ErrUnavailable, name)
 	}
+}
+
+// asked is a Temporal that only says when it was asked.
+type asked struct {
+	client.Client
+	at time.Time
+}
+
+func (a *asked) ListWorkflow(
+	context.Context, *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	a.at = time.Now()
+	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
+}
+
+// Discovery would be without a list for a whole period otherwise.
+func TestTheFirstListIsThereWhenTheFleetIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, temporal := newAwaitedFleet(), &asked{}
+		time.AfterFunc(3*time.Second, func() { f.arrive(fleet.New(temporal, "test")) })
+		due := time.Now().Add(3 * time.Second)
+		_, err := f.Follow(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, due, temporal.at)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := newAwaitedFleet().Follow(ctx)
+	require.ErrorIs(t, err, fleet.ErrUnavailable)
 }
 
 // A client without Temporal still refuses what cannot be right.
