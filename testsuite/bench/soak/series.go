@@ -73,15 +73,13 @@ var units = map[string]string{rss: "B", goroutines: "goroutines", descriptors: "
 // watched is the order in which it is told.
 var watched = []string{rss, goroutines, descriptors, history}
 
-// flat is how much more is noise of a machine that others use, as a part of what there is.
-// Files are some forty, and each connection that a busy moment takes is one of them: what
-// loses one of a hundred changes still has lost half as many again within the judged time.
-var flat = map[string]float64{rss: 0.1, goroutines: 0.1, descriptors: 0.5, history: 0.1}
+// flat is how much more is noise, as a part of what there is.
+const flat = 0.1
 
 // flatness is what two figures of each series say about it.
 func flatness(judged bool, size int) (figures []frame.Figure) {
 	for _, name := range watched {
-		half, rise := frame.RatioAtMost(1+flat[name]), frame.AtMost(flat[name])
+		half, rise := frame.RatioAtMost(1+flat), frame.AtMost(flat)
 		if !judged {
 			half, rise = frame.Must{}, frame.Must{}
 		}
