@@ -121,6 +121,26 @@ func TestCredentialsAreTheWorkersAlone(t *testing.T) {
 		mounts("--set", "together=false,outside.enabled=true"))
 }
 
+// A worker that waits for one backend's Secret serves none of the others. What guards
+// something, such as keys and tokens, is never left out in silence.
+func TestOnlyWhatABackendOrAProxyAsksForMayBeMissing(t *testing.T) {
+	t.Parallel()
+	mayBeMissing, must := []string{}, []string{}
+	for _, d := range typed[appsv1.Deployment](t, render(t, "providers", "--set", "codec.keysSecret=keys"), "Deployment") {
+		for _, v := range d.Spec.Template.Spec.Volumes {
+			switch {
+			case v.Secret == nil:
+			case v.Secret.Optional != nil && *v.Secret.Optional:
+				mayBeMissing = append(mayBeMissing, v.Name)
+			default:
+				must = append(must, v.Name)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{"provider-gcp", "cloud-init-0", "cloud-init-1"}, mayBeMissing)
+	require.ElementsMatch(t, []string{"api-tokens", "codec-keys"}, must)
+}
+
 func TestAContainerIsBound(t *testing.T) {
 	t.Parallel()
 	for _, d := range typed[appsv1.Deployment](t, render(t, "apart"), "Deployment") {

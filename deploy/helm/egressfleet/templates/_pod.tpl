@@ -49,11 +49,11 @@ secrets:
 {{- if $part.worker }}
 {{- range .providers }}
 {{- if .secret }}
-  - {volume: provider-{{ .name }}, secret: {{ .secret }}, path: providers/{{ .name }}}
+  - {volume: provider-{{ .name }}, secret: {{ .secret }}, path: providers/{{ .name }}, optional: true}
 {{- end }}
 {{- end }}
 {{- range $i, $name := .cloudInitSecrets }}
-  - {volume: cloud-init-{{ $i }}, secret: {{ $name }}, path: secrets/{{ $name }}}
+  - {volume: cloud-init-{{ $i }}, secret: {{ $name }}, path: secrets/{{ $name }}, optional: true}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -72,6 +72,6 @@ secrets:
 - {name: config, configMap: {name: {{ include "egressfleet.fullname" .root }}}}
 {{- range (include "egressfleet.secrets" . | fromYaml).secrets }}
 # Keys that everybody can read are refused; the group is that of the Pod.
-- {name: {{ .volume }}, secret: {secretName: {{ .secret }}, defaultMode: 0440}}
+- {name: {{ .volume }}, secret: {secretName: {{ .secret }}, defaultMode: 0440{{ if .optional }}, optional: true{{ end }}}}
 {{- end }}
 {{- end -}}
