@@ -100,7 +100,7 @@ const RollPage = 20_000
 // so many, more may follow.
 func (a *Adoption) RollCall(ctx context.Context, provider, after string) ([]string, error) {
 	return call(ctx, a.Instances, provider, func(ctx context.Context, p providers.Provider) ([]string, error) {
-		all, err := listed(ctx, listWithin, provider, p)
+		all, err := listed(ctx, provider, p)
 		var roll []string
 		for _, i := range all.Instances {
 			if i.Installation == a.Instances.Installation && !i.Deleting {
@@ -142,7 +142,7 @@ func (a *Adoption) AdoptInstances(ctx context.Context, in AdoptInput) (AdoptRepo
 	return call(ctx, a.Instances, in.Provider, func(ctx context.Context, p providers.Provider) (AdoptReport, error) {
 		ctx, cancel := inTime(ctx)
 		defer cancel()
-		all, err := listed(ctx, listWithin, in.Provider, p)
+		all, err := listed(ctx, in.Provider, p)
 		if err != nil {
 			return AdoptReport{}, err
 		}

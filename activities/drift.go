@@ -73,7 +73,7 @@ func (d *Drift) SweepDrift(ctx context.Context, in DriftInput) (DriftReport, err
 		if err != nil {
 			return DriftReport{}, fmt.Errorf("listing the running proxies: %w", err)
 		}
-		all, err := listed(ctx, listWithin, in.Provider, p)
+		all, err := listed(ctx, in.Provider, p)
 		if err != nil {
 			return DriftReport{}, err
 		}

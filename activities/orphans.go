@@ -86,7 +86,7 @@ func (o *Orphans) SweepOrphans(ctx context.Context, in SweepInput) (SweepReport,
 	return call(ctx, o.Instances, in.Provider, func(ctx context.Context, p providers.Provider) (SweepReport, error) {
 		ctx, cancel := inTime(ctx)
 		defer cancel()
-		all, err := listed(ctx, listWithin, in.Provider, p)
+		all, err := listed(ctx, in.Provider, p)
 		if err != nil {
 			return SweepReport{}, err
 		}
@@ -107,10 +107,10 @@ func (o *Orphans) SweepOrphans(ctx context.Context, in SweepInput) (SweepReport,
 
 // listed bounds a listing: a backend that hangs must not hold up the next sweep of the
 // others.
-func listed(
-	ctx context.Context, within time.Duration, name string, p providers.Provider,
-) (providers.Inventory, error) {
-	return bounded(ctx, within, name, func(ctx context.Context) (providers.Inventory, error) { return inventory(ctx, p) })
+func listed(ctx context.Context, name string, p providers.Provider) (providers.Inventory, error) {
+	return bounded(ctx, listWithin, name, func(ctx context.Context) (providers.Inventory, error) {
+		return inventory(ctx, p)
+	})
 }
 
 // bench gathers what the suspects are judged by, after the listing.

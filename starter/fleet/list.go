@@ -43,9 +43,14 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1.Proxy, error)
 		default: // one that cannot be shown does not hide the others; Get says why
 		}
 	}
+	return once(all), nil
+}
+
+// once is what was listed in order, and each proxy once: one that continues as new between
+// two pages is on both.
+func once(all []v1.Proxy) []v1.Proxy {
 	slices.SortFunc(all, inOrder)
-	// A proxy that continues as new between two pages is on both.
-	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 }), nil
+	return slices.CompactFunc(all, func(a, b v1.Proxy) bool { return inOrder(a, b) == 0 })
 }
 
 // running is the query for the living proxies of a namespace, or of all for "".

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -87,7 +86,7 @@ func (c *Client) eachProbed(ctx context.Context, do func(v1.Proxy)) error {
 		if all, err = c.allShown(ctx, probed()); err != nil {
 			return err
 		}
-		slices.SortFunc(all, inOrder)
+		all = once(all)
 	}
 	for _, p := range all {
 		if p.Status.Phase == v1.PhaseRunning {

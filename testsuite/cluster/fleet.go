@@ -36,20 +36,6 @@ echo: {port: 0}
 log: {format: json}
 `
 
-const providersConfig = `providers:
-  - name: %s
-    type: gcp
-    gcp:
-      project: %s
-      zones: [us-central1-a, us-central1-b]
-      machineType: e2-small
-      image: ubuntu-os-cloud/family/ubuntu-2404-lts-amd64
-      firewall: managed
-      sourceRanges: [127.0.0.0/8]
-      endpoint: %s
-      insecureNoAuthentication: true
-`
-
 // pace is that of the backend.
 func pace() gcefake.Pace {
 	return gcefake.Pace{
@@ -68,8 +54,7 @@ func (w *world) openCloud(ctx context.Context) error {
 	web := &http.Server{Handler: w.cloud, ReadHeaderTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { _ = web.Close() })
 	go func() { _ = web.Serve(l) }()
-	return w.write("providers.yaml",
-		fmt.Sprintf(providersConfig, providerName, gcefake.CapturedProject, "http://"+l.Addr().String()))
+	return w.write("providers.yaml", string(gcefake.Providers("http://"+l.Addr().String())))
 }
 
 // tellFailed says which workflow tasks a worker has failed since its start, and returns how

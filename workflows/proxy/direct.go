@@ -8,7 +8,7 @@ import (
 // Direct returns an interceptor that calls Run itself, and not through the reflection of
 // the SDK, whose frames stay on the stack of each workflow that is kept. With them it is
 // 16 KiB, and without them 8 (docs/performance.md). It has to be the last one of a worker,
-// since it calls no next one. Without it everything is the same but for that.
+// since it calls none after it. Without it everything is the same but for that.
 func (w *Workflow) Direct() interceptor.WorkerInterceptor { return &direct{run: w.Run} }
 
 type direct struct {
